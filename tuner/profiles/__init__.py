@@ -1,0 +1,1 @@
+"""Optimization profiles, the rules that guess them and the routing between them."""

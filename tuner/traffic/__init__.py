@@ -1,0 +1,1 @@
+"""What production asks for: sizes, how often, and when."""
