@@ -136,11 +136,8 @@ class Model:
     def input_bytes(self, size: Size) -> int:
         """Bytes that the inputs take at this size."""
         shapes = self.tensor_shapes(size)
-        return sum(
-            math.ceil(math.prod(shapes[t.name]) * DTYPE_BYTES.get(t.dtype, 4)) for t in self.inputs
-        )
+        return sum(math.ceil(math.prod(shapes[t.name]) * DTYPE_BYTES.get(t.dtype, 4)) for t in self.inputs)
 
 
 def _text(dim: int | str | Formula | None) -> str | None:
     return dim.text if isinstance(dim, Formula) else dim if isinstance(dim, str) else None
-

@@ -24,7 +24,10 @@ _SHAPE_POSITIONS: Mapping[str, tuple[int, ...]] = {
 }  # fmt: skip
 # Operators through which a shape reaches them unchanged in kind.
 _CARRIES_SHAPE = frozenset(
-    "Add Cast Concat Div Gather Identity Max Min Mul Neg ReduceProd Slice Split Squeeze Sub Unsqueeze Where".split()
+    (
+        *("Add", "Cast", "Concat", "Div", "Gather", "Identity", "Max", "Min", "Mul", "Neg"),
+        *("ReduceProd", "Slice", "Split", "Squeeze", "Sub", "Unsqueeze", "Where"),
+    )
 )
 _HYPHENATED = re.compile(r"[^\W\d]\w*(-[^\W\d]\w*)+")
 _OPERATOR = re.compile(r"[-+*/%(),]")
@@ -92,9 +95,7 @@ def content_hash(file: Path, proto: onnx.ModelProto) -> str:
     return hashlib.sha256("\n".join([graph_digest, *parts]).encode()).hexdigest()
 
 
-def _external_weights(
-    file: Path, proto: onnx.ModelProto
-) -> Iterable[tuple[str, Path, int, int | None]]:
+def _external_weights(file: Path, proto: onnx.ModelProto) -> Iterable[tuple[str, Path, int, int | None]]:
     from onnx.external_data_helper import _get_all_tensors, uses_external_data
 
     folder = file.resolve().parent
@@ -128,9 +129,7 @@ def _file_digest(path: Path, offset: int, length: int | None) -> str:
     return digest.hexdigest()
 
 
-def _input(
-    file: Path, value: onnx.ValueInfoProto, bare: set[str], shapes_wanted: set[str]
-) -> TensorSpec:
+def _input(file: Path, value: onnx.ValueInfoProto, bare: set[str], shapes_wanted: set[str]) -> TensorSpec:
     tensor = value.type.tensor_type
     if not value.type.HasField("tensor_type") or not tensor.HasField("shape"):
         raise TunerError(f"model {file}: input '{value.name}' is no tensor of known rank")
@@ -177,7 +176,7 @@ def _dtype_name(elem_type: int) -> str:
     import onnx
 
     names = {"FLOAT": "float32", "DOUBLE": "float64"}
-    name = onnx.TensorProto.DataType.Name(elem_type)
+    name = str(onnx.TensorProto.DataType.Name(elem_type))
     return names.get(name, name.lower())
 
 

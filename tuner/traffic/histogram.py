@@ -105,7 +105,7 @@ class SizeHistogram:
     @property
     def work(self) -> FloatArray:
         """Work of each size, shape (distinct,); float64, since products may exceed 64 bits."""
-        return np.prod(self.sizes.astype(np.float64), axis=1)
+        return np.asarray(np.prod(self.sizes.astype(np.float64), axis=1))
 
     @property
     def total_work(self) -> float:

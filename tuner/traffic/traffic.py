@@ -78,4 +78,4 @@ class Traffic:
         """Requests that each size of the histogram stands for, shape (distinct,)."""
         if self.requests_axis is None:
             return histogram.counts.astype(np.float64)
-        return histogram.counts * histogram.values(self.requests_axis).astype(np.float64)
+        return np.asarray(histogram.counts * histogram.values(self.requests_axis), dtype=np.float64)

@@ -1,0 +1,1 @@
+"""Builds TensorRT engines from a model and a profile set."""

@@ -1,0 +1,1 @@
+"""Reads production logs of any common form in a stream."""

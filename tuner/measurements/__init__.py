@@ -1,0 +1,1 @@
+"""Latencies: how they are taken, stored and read back."""

@@ -1,0 +1,1 @@
+"""Decides, confirms and writes down what was found."""

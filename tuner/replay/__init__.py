@@ -1,0 +1,1 @@
+"""Plays the traffic over measured latencies and scores what comes out."""

@@ -1,0 +1,1 @@
+"""Finds the profile set with the best score in few builds."""
