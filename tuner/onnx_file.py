@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.errors import TunerError
-from tuner.formula import axis_dimension, parse_formula
-from tuner.model import Dimension, Model, OutputSpec, TensorSpec
+from tuner.formula import axis_dimension
+from tuner.model import Model, OutputSpec, TensorSpec
+from tuner.model_inputs import read_dimension
 
 if TYPE_CHECKING:
     import onnx
@@ -29,8 +28,6 @@ _CARRIES_SHAPE = frozenset(
         *("ReduceProd", "Slice", "Split", "Squeeze", "Sub", "Unsqueeze", "Where"),
     )
 )
-_HYPHENATED = re.compile(r"[^\W\d]\w*(-[^\W\d]\w*)+")
-_OPERATOR = re.compile(r"[-+*/%(),]")
 _CHUNK_BYTES = 1 << 20
 
 
@@ -62,25 +59,6 @@ def read_onnx(path: str | Path) -> Model:
         outputs=tuple(_output(value) for value in proto.graph.output),
         content_hash=content_hash(file, proto),
     )
-
-
-def model_from_metadata(name: str, inputs_json: str, content_hash: str | None) -> Model:
-    """The model as the metadata of recorded measurements describes it.
-
-    `inputs_json` maps an input to its dtype and shape: `{"ids": {"dtype": "int64", "shape": ["batch", 8]}}`.
-    """
-    try:
-        described = json.loads(inputs_json)
-        inputs = tuple(
-            TensorSpec(tensor, spec["dtype"], tuple(_dimension(tensor, d, set()) for d in spec["shape"]))
-            for tensor, spec in described.items()
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TunerError(
-            f"measurements of {name}: cannot read the inputs in the metadata ({error}); expected JSON like "
-            '{"ids": {"dtype": "int64", "shape": ["batch", 128]}}'
-        ) from error
-    return Model(name, inputs, content_hash=content_hash)
 
 
 def content_hash(file: Path, proto: onnx.ModelProto) -> str:
@@ -134,7 +112,7 @@ def _input(file: Path, value: onnx.ValueInfoProto, bare: set[str], shapes_wanted
     if not value.type.HasField("tensor_type") or not tensor.HasField("shape"):
         raise TunerError(f"model {file}: input '{value.name}' is no tensor of known rank")
     dims = tuple(
-        _dimension(value.name, d.dim_param or _number(d, f"{value.name}[{i}]"), bare)
+        read_dimension(value.name, d.dim_param or _number(d, f"{value.name}[{i}]"), bare)
         for i, d in enumerate(tensor.shape.dim)
     )
     values = None
@@ -157,19 +135,6 @@ def _number(dim: onnx.TensorShapeProto.Dimension, unnamed: str) -> int | str:
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return int(dim.dim_value)
     return unnamed
-
-
-def _dimension(tensor: str, dim: int | str, bare: set[str]) -> Dimension:
-    if isinstance(dim, int):
-        return dim
-    text = dim.strip()
-    is_one_name = bool(_HYPHENATED.fullmatch(text)) and not set(text.split("-")) <= bare
-    if is_one_name or not _OPERATOR.search(text):
-        return axis_dimension(text)
-    try:
-        return parse_formula(text)
-    except TunerError as error:
-        raise TunerError(f"input '{tensor}': {error}") from error
 
 
 def _dtype_name(elem_type: int) -> str:

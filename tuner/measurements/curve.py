@@ -29,7 +29,9 @@ class Curve:
 
     def __post_init__(self) -> None:
         if len(self.sizes) == 0 or len(self.sizes) != len(self.latency_ms):
-            raise TunerError(f"curve of {self.profile} has {len(self.sizes)} sizes, {len(self.latency_ms)} times")
+            raise TunerError(
+                f"curve of {self.profile} has {len(self.sizes)} sizes, {len(self.latency_ms)} times"
+            )
         if not np.isfinite(self.latency_ms).all() or self.latency_ms.min() <= 0:
             raise TunerError(f"curve of {self.profile} holds a time that is not above zero and finite")
 

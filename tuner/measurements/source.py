@@ -1,0 +1,66 @@
+"""The seam between the search and whatever measures profiles: recorded files, stores, a real GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuner.engines.spec import Environment
+from tuner.errors import TunerError
+from tuner.measurements.curve import Curve
+from tuner.measurements.measurement import Mode
+from tuner.model import Model
+from tuner.profiles.profile import OptimizationProfile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredProfile:
+    """A profile that was built and timed.
+
+    `curves` has one curve for each mode that was timed. `engine_keys` name the builds behind it; the other
+    fields are medians over those builds, None where nothing is known.
+    """
+
+    profile: OptimizationProfile
+    curves: Mapping[Mode, Curve]
+    engine_keys: tuple[str, ...]
+    build_s: float | None = None
+    plan_bytes: int | None = None
+    device_memory_bytes: int | None = None
+
+    def curve(self, mode: Mode) -> Curve:
+        if mode not in self.curves:
+            raise TunerError(
+                f"profile {self.profile} was timed in the modes {[m.value for m in self.curves]}, "
+                f"not in '{mode}'; choose one of them with --mode"
+            )
+        return self.curves[mode]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedProfile:
+    """A profile that gave no curve: the kind of outcome and a reason that a person can act on."""
+
+    profile: OptimizationProfile
+    kind: str
+    reason: str
+
+
+class ProfileSource(Protocol):
+    """Gives the curve of a profile."""
+
+    model: Model
+    environment: Environment
+    origin: str  # `recorded` or `measured`: goes into every document
+
+    def candidates(self) -> Sequence[OptimizationProfile] | None:
+        """The profiles that can be had, or None where any profile can be built."""
+
+    def measure(
+        self, profile: OptimizationProfile, sizes: NDArray[np.int64]
+    ) -> MeasuredProfile | FailedProfile:
+        """The profile's curve with at least these sizes (rows, axes) that it covers, if they can be had."""

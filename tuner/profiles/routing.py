@@ -1,0 +1,102 @@
+"""Routing: which profile of a set serves a size at run time, one function a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuner.axes import Size
+from tuner.errors import TunerError
+from tuner.model import Model
+from tuner.profiles.profile import ProfileSet
+
+IndexArray = NDArray[np.int64]
+NOT_COVERED = -1
+
+
+def route_best(profiles: ProfileSet, sizes: NDArray[np.int64], latency_ms: NDArray[np.float64]) -> IndexArray:
+    """The covering profile with the least latency; ties go to the lower index.
+
+    `latency_ms` has shape (profiles, sizes), NaN where a profile has no time for a size. The result has
+    shape (sizes,) with -1 where no profile covers.
+    """
+    covering = _covering(profiles, sizes) & np.isfinite(latency_ms)
+    ranked = np.where(covering, latency_ms, np.inf)
+    return _chosen(ranked.argmin(axis=0), covering)
+
+
+def route_first_fit(profiles: ProfileSet, sizes: NDArray[np.int64]) -> IndexArray:
+    """The first profile in the set's order that covers the size."""
+    covering = _covering(profiles, sizes)
+    return _chosen(covering.argmax(axis=0), covering)
+
+
+def route_profile_zero(profiles: ProfileSet, sizes: NDArray[np.int64]) -> IndexArray:
+    """Profile 0 or none, as ONNX Runtime's TensorRT provider selects."""
+    covering = _covering(profiles, sizes)
+    return np.where(covering[0], 0, NOT_COVERED)
+
+
+def route_nearest_opt(profiles: ProfileSet, sizes: NDArray[np.int64], model: Model) -> IndexArray:
+    """As Triton's TensorRT backend chooses (its `instance_state.cc`).
+
+    Among covering profiles the least sum over input tensors of |opt[0] - B| plus, for i >= 1,
+    |opt[i] - shape[i-1]| with shape[0] = B, the batch: each dimension is compared with its left neighbour,
+    so the last one never counts. Ties go to the lower index.
+    """
+    covering = _covering(profiles, sizes)
+    distances = np.zeros(covering.shape)
+    axes = profiles.axes
+    shapes = [model.tensor_shapes(Size(axes, tuple(row))) for row in sizes.tolist()]
+    for index, profile in enumerate(profiles):
+        opt = model.tensor_shapes(profile.opt)
+        for column, shape in enumerate(shapes):
+            distances[index, column] = sum(
+                abs(o - s)
+                for name in shape
+                for o, s in zip(opt[name], (*shape[name][:1], *shape[name][:-1]), strict=True)
+            )
+    ranked = np.where(covering, distances, np.inf)
+    return _chosen(ranked.argmin(axis=0), covering)
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingTable:
+    """The policy `best` as written with a recommendation: the profile index of each listed size.
+
+    A size that is not listed goes to the covering profile whose opt is nearest by log distance.
+    """
+
+    profiles: ProfileSet
+    listed: Mapping[Size, int]
+
+    def __post_init__(self) -> None:
+        for size, index in self.listed.items():
+            if not 0 <= index < len(self.profiles) or not self.profiles.profiles[index].covers(size):
+                raise TunerError(f"routing sends {size} to profile {index}, which does not cover it")
+
+    def route(self, sizes: NDArray[np.int64]) -> IndexArray:
+        """Profile index of each row of `sizes`, -1 where no profile covers it; shape (rows,)."""
+        covering = _covering(self.profiles, sizes)
+        opts = np.array([profile.opt.values for profile in self.profiles])
+        distance = np.abs(_log(opts)[:, None, :] - _log(sizes)[None, :, :]).sum(axis=2)
+        result = _chosen(np.where(covering, distance, np.inf).argmin(axis=0), covering)
+        known = {size.values: index for size, index in self.listed.items()}
+        for row, values in enumerate(sizes.tolist()):
+            result[row] = known.get(tuple(values), result[row])
+        return result
+
+
+def _log(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray(np.log(np.maximum(sizes, 0.5)))
+
+
+def _covering(profiles: ProfileSet, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return np.stack([profile.covers_rows(sizes) for profile in profiles])
+
+
+def _chosen(index: NDArray[np.intp], covering: NDArray[np.bool_]) -> IndexArray:
+    return np.where(covering.any(axis=0), index, NOT_COVERED).astype(np.int64)

@@ -1,0 +1,98 @@
+"""The score of a profile set on traffic: replay of the measured latencies, request by request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuner.errors import TunerError
+from tuner.measurements.curve import Curve
+from tuner.replay.objective import Load, load_of, objective_named
+from tuner.traffic.histogram import SizeHistogram
+from tuner.traffic.percentiles import weighted_percentiles
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyTable:
+    """Latencies of several profiles at the sizes of a histogram.
+
+    `latency_ms` has shape (profiles, distinct), NaN where a profile does not cover a size or has no time
+    for it; `interpolated` marks the entries that were not measured.
+    """
+
+    latency_ms: FloatArray
+    interpolated: NDArray[np.bool_]
+
+    def of(self, rows: Sequence[int]) -> LatencyTable:
+        """The table of some of the profiles."""
+        return LatencyTable(self.latency_ms[list(rows)], self.interpolated[list(rows)])
+
+
+def latency_table(curves: Sequence[Curve], histogram: SizeHistogram) -> LatencyTable:
+    answers = [curve.latencies(histogram.sizes) for curve in curves]
+    return LatencyTable(np.stack([a[0] for a in answers]), np.stack([a[1] for a in answers]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """What a profile set costs on traffic; all times in ms, less is better for `value`.
+
+    `value` is the objective. `gpu_time_ms` is GPU time per request, the service percentiles are over
+    requests, the throughputs are those of one GPU that is always busy. `interpolated_share` is the share of
+    requests whose latency was interpolated between measured sizes.
+    """
+
+    objective: str
+    value: float
+    gpu_time_ms: float
+    service_p50_ms: float
+    service_p90_ms: float
+    service_p99_ms: float
+    requests_per_gpu_s: float
+    work_per_gpu_s: float
+    interpolated_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """The traffic to score by and how: which sizes weigh what, under which objective."""
+
+    histogram: SizeHistogram
+    requests: FloatArray
+    objective: str = "gpu_time"
+    weight: str = "requests"
+
+    @property
+    def load(self) -> Load:
+        return load_of(self.histogram, self.requests, self.weight)
+
+    def value(self, latency_ms: FloatArray) -> float:
+        """The objective for one latency per size, shape (distinct,)."""
+        return objective_named(self.objective)(latency_ms, self.load)
+
+    def score(self, table: LatencyTable, profile_index: NDArray[np.int64]) -> Score:
+        """The score when profile `profile_index[i]` serves size i; every size has to be served."""
+        columns = np.arange(len(self.histogram))
+        latency_ms = table.latency_ms[profile_index, columns]
+        if len(columns) == 0 or (profile_index < 0).any() or not np.isfinite(latency_ms).all():
+            raise TunerError("cannot score a profile set on sizes that it does not serve")
+        load = self.load
+        gpu_ms = float(latency_ms @ load.inferences)
+        p50, p90, p99 = weighted_percentiles(latency_ms, load.requests, (50, 90, 99))
+        between = table.interpolated[profile_index, columns]
+        return Score(
+            objective=self.objective,
+            value=self.value(latency_ms),
+            gpu_time_ms=gpu_ms / float(load.requests.sum()),
+            service_p50_ms=p50,
+            service_p90_ms=p90,
+            service_p99_ms=p99,
+            requests_per_gpu_s=1000 * float(load.requests.sum()) / gpu_ms,
+            work_per_gpu_s=1000 * self.histogram.total_work / gpu_ms,
+            interpolated_share=float(load.requests[between].sum() / load.requests.sum()),
+        )
