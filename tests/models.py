@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -52,7 +53,9 @@ class Graph:
         centred = self.node("Sub", x, self.node("ReduceMean", x, axes=[-1], keepdims=1))
         variance = self.node("ReduceMean", self.node("Mul", centred, centred), axes=[-1], keepdims=1)
         deviation = self.node("Sqrt", self.node("Add", variance, self.constant(1e-5)))
-        scaled = self.node("Mul", self.node("Div", centred, deviation), self.constant(np.ones(width, np.float32)))
+        scaled = self.node(
+            "Mul", self.node("Div", centred, deviation), self.constant(np.ones(width, np.float32))
+        )
         return self.node("Add", scaled, self.constant(np.zeros(width, np.float32)))
 
     def conv(self, x: str, channels_in: int, channels_out: int, *, kernel: int, stride: int = 1) -> str:
@@ -64,7 +67,9 @@ class Graph:
             "Conv", x, weight, bias, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4
         )
 
-    def model(self, name: str, inputs: dict[str, tuple[int, Dims]], output: tuple[str, Dims]) -> onnx.ModelProto:
+    def model(
+        self, name: str, inputs: dict[str, tuple[int, Dims]], output: tuple[str, Dims]
+    ) -> onnx.ModelProto:
         """The finished model with one float output, renamed to `output`."""
         last, dims = output
         self.nodes.append(helper.make_node("Identity", [last], ["output"], name="node_output"))
@@ -91,7 +96,7 @@ def ranker(seed: int = 0) -> onnx.ModelProto:
     g = Graph(seed)
     widths = (512, 2048, 2048, 1024, 512, 256, 1)
     x = "features"
-    for i, (width_in, width_out) in enumerate(zip(widths, widths[1:], strict=False)):
+    for i, (width_in, width_out) in enumerate(itertools.pairwise(widths)):
         x = g.dense(x, width_in, width_out)
         if i < len(widths) - 2:
             x = g.node("Relu", x)
