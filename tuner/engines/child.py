@@ -67,7 +67,7 @@ def run_child(
                 stdout=log,
                 stderr=log,
                 pass_fds=[writing],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)},
             )
         finally:
             os.close(writing)
