@@ -1,4 +1,4 @@
-"""The process of one measuring run: `python -m tuner.measurements.measure_child`, measurements as they come."""
+"""The process of one measuring run: `python -m tuner.measurements.measure_child`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def answer_with(runner: Runner, request: Answer, send: Send, read_state: ReadSta
     plan = Path(job.plan_path)
     if hashlib.sha256(plan.read_bytes()).hexdigest() != job.plan_digest:
         raise RunFailed(
-            f"{plan} is not the plan that was built (its digest differs); a plan is code, so it is not loaded",
+            f"{plan} is not the plan that we built: its digest differs; plans are code, so it stays shut",
             "digest",
         )
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tuner.errors import TunerError
 from tuner.measurements.caveats import Circumstances, caveats_of
@@ -28,7 +28,7 @@ ReadState = Callable[[], GpuState | None]
 class Visiting:
     """How sizes are visited: by which rule, how often, in which random order."""
 
-    rule: SamplingRule = SamplingRule()
+    rule: SamplingRule = field(default_factory=SamplingRule)
     rounds: int = 2
     seed: int = 0
 
