@@ -14,7 +14,7 @@ from tuner.engines.timing_cache import TimingCache
 from tuner.errors import BuildFailed
 
 if TYPE_CHECKING:
-    import tensorrt as trt
+    from tuner.engines.tensorrt_api import trt
 
 WORKSPACE_TROUBLE = r"could not find any implementation|insufficient (workspace|memory)|tactic.*out of memory"
 NARROWER: dict[str, str] = {"fp16": "float16", "bf16": "bfloat16", "fp8": "float8e4m3fn", "int8": "int8"}

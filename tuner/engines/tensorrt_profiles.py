@@ -12,7 +12,7 @@ from tuner.model import Shape
 from tuner.profiles.profile import TensorRange
 
 if TYPE_CHECKING:
-    import tensorrt as trt
+    from tuner.engines.tensorrt_api import trt
 
 
 def _wrong(reason: str) -> BuildFailed:

@@ -9,7 +9,7 @@ from tuner.engines.plan_file import write_whole
 from tuner.engines.tensorrt_api import Log
 
 if TYPE_CHECKING:
-    import tensorrt as trt
+    from tuner.engines.tensorrt_api import trt
 
 CACHE_TROUBLE = r"timing cache.*(not be used|not used|mismatch|invalid|deserializ)|magic tag|unknown graph"
 

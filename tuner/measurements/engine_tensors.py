@@ -17,7 +17,7 @@ from tuner.measurements.runner import SizeTask
 from tuner.model import Shape
 
 if TYPE_CHECKING:
-    import tensorrt as trt
+    from tuner.engines.tensorrt_api import trt
 
 _STORED_AS: Mapping[str, str] = {"bfloat16": "uint16", "float8e4m3fn": "uint8"}
 """numpy dtypes that hold the bytes of those it does not know."""

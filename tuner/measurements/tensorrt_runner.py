@@ -24,7 +24,7 @@ from tuner.measurements.runner import EngineFacts, OutputCheck, SizeTask, SizeTi
 from tuner.measurements.timing import Sampled, SamplingRule, sample, warm_up
 
 if TYPE_CHECKING:
-    import tensorrt as trt
+    from tuner.engines.tensorrt_api import trt
 
 COPY_RUNS = 10
 """Copies of one size that H2D and D2H are the medians of."""
