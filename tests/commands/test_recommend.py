@@ -191,7 +191,7 @@ def test_rejected_rows_are_shown_before_too_many_of_them_end_the_run(shell: Shel
     ran = shell.tuner(*arguments)
     assert ran.exit_code == 1
     assert "2 of 10 rows rejected" in ran.err
-    assert "log.jsonl:9" in ran.err
+    assert "log.jsonl:line 9" in ran.err
     assert ran.err.splitlines()[-1].startswith("tuner: 2 of 10 rows are rejected (missing 1, not_positive 1)")
     assert "profile.json" not in shell.files
     assert shell.tuner(*arguments, "--max-rejected", "20%").exit_code == 0
