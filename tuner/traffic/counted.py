@@ -18,7 +18,7 @@ from tuner.logs.times import NO_TIME, Times
 from tuner.traffic.cells import Cells
 from tuner.traffic.counting import count_rows
 from tuner.traffic.runnable import Runnable
-from tuner.traffic.tally import UNTIMED_HOLDOUT, UNTIMED_TUNE, Tally
+from tuner.traffic.tally import UNTIMED_HOLDOUT, UNTIMED_TUNE, WIDTHS_US, Tally
 from tuner.traffic.traffic import HOLDOUT_SHARE
 
 Int64Array = NDArray[np.int64]
@@ -205,10 +205,9 @@ class Counted:
             self._add_timed(marks[timed], picked, None if weights is None else weights[timed])
 
     def _add_timed(self, us: Int64Array, sizes: tuple[Int64Array, ...], weights: Int64Array | None) -> None:
-        slots = self.tally.slots(us)
-        width = self.tally.width_us
+        slots, level = self.tally.slots(us)
         cells = count_rows(slots, sizes, weights)
-        self.tally.add(Cells(cells.starts_us * width, cells.sizes, cells.counts))
+        self.tally.add(Cells(cells.starts_us * WIDTHS_US[level], cells.sizes, cells.counts))
 
 
 def _add_up(into: dict[str, int], counts: Mapping[str, int]) -> None:

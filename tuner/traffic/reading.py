@@ -89,7 +89,7 @@ def _window(settings: LogSettings) -> tuple[int | None, int | None]:
 
 
 def _traffic(logs: OpenLogs, counted: Counted) -> Traffic:
-    cells = counted.tally.compact()
+    cells = counted.tally.cells()
     if not len(cells.counts):
         raise TunerError(_nothing_usable(logs, counted))
     kind = logs.question.log_kind
