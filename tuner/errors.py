@@ -42,7 +42,11 @@ class DamagedFile(TunerError):
 
 
 class EngineError(TunerError):
-    """TensorRT, CUDA or a child process failed on one engine."""
+    """TensorRT, CUDA or a child process failed on one engine; `kind` is the outcome in one word."""
+
+    def __init__(self, reason: str, kind: str = "failed") -> None:
+        super().__init__(reason)
+        self.kind = kind
 
 
 class BuildFailed(EngineError):

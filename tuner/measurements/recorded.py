@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.axes import Size
-from tuner.engines.spec import Environment
 from tuner.errors import TunerError
 from tuner.measurements.curve import Curve
 from tuner.measurements.flat_parquet import RecordedEngine
 from tuner.measurements.measurement import Mode
-from tuner.measurements.source import FailedProfile, MeasuredProfile
+from tuner.measurements.source import FailedProfile, MeasuredProfile, SourceFacts
 from tuner.model import Model
 from tuner.profiles.profile import OptimizationProfile
 
@@ -25,35 +24,16 @@ class RecordedSource:
     Engines of several profiles are left out: they confirm a set, but a curve is that of a profile alone.
     """
 
-    origin = "recorded"
-
     def __init__(self, model: Model, engines: Iterable[RecordedEngine]) -> None:
         alone = [e for e in engines if e.engine.is_built and len(e.engine.spec.profiles) == 1]
         if not alone:
             raise TunerError(f"no engine of {model.name} with a single profile was recorded")
-        environments = {engine.engine.spec.environment for engine in alone}
-        if len(environments) > 1:
-            gpus = sorted({f"{e.gpu} with TensorRT {e.tensorrt}" for e in environments})
-            raise TunerError(
-                f"measurements come from {len(environments)} environments ({', '.join(gpus)}); "
-                "latencies of different ones are never compared, give a file of one"
-            )
         self.model = model
-        self.environment: Environment = environments.pop()
-        self._by_profile: dict[OptimizationProfile, list[RecordedEngine]] = {}
+        self.facts = _facts(alone)
+        by_profile: dict[OptimizationProfile, list[RecordedEngine]] = {}
         for engine in alone:
-            self._by_profile.setdefault(engine.engine.spec.profiles.profiles[0], []).append(engine)
-        self._measured = {p: _measured(p, builds) for p, builds in self._by_profile.items()}
-
-    @property
-    def measured_on(self) -> str | None:
-        """The last date of the recorded builds, ISO."""
-        dates = [e.engine.measured_on for builds in self._by_profile.values() for e in builds]
-        return max((d for d in dates if d), default=None)
-
-    @property
-    def engines(self) -> list[RecordedEngine]:
-        return [engine for builds in self._by_profile.values() for engine in builds]
+            by_profile.setdefault(engine.engine.spec.profiles.profiles[0], []).append(engine)
+        self._measured = {p: measured_profile(p, builds) for p, builds in by_profile.items()}
 
     def candidates(self) -> Sequence[OptimizationProfile]:
         return list(self._measured)
@@ -73,12 +53,33 @@ class RecordedSource:
         return self._measured[max(fitting, key=_width)]
 
 
+def _facts(engines: Sequence[RecordedEngine]) -> SourceFacts:
+    specs = [recorded.engine.spec for recorded in engines]
+    origins = {(s.environment, s.precision, s.builder_options) for s in specs}
+    if len(origins) > 1:
+        seen = sorted(f"{e.gpu}, TensorRT {e.tensorrt}, {p}, {options}" for e, p, options in origins)
+        raise TunerError(
+            f"measurements come from {len(origins)} environments ({'; '.join(seen)}); latencies of "
+            "different ones are never compared, give a file of one"
+        )
+    return SourceFacts(
+        origin="recorded",
+        environment=specs[0].environment,
+        precision=specs[0].precision,
+        builder_options=specs[0].builder_options,
+        measured_on=max((e.engine.measured_on for e in engines if e.engine.measured_on), default=None),
+        build_count=len(engines),
+        measurement_count=sum(len(e.measurements) for e in engines),
+    )
+
+
 def _width(profile: OptimizationProfile) -> tuple[float, tuple[int, ...]]:
     pairs = zip(profile.min.values, profile.max.values, strict=True)
     return sum(np.log((high + 1) / (low + 1)) for low, high in pairs), profile.max.values
 
 
-def _measured(profile: OptimizationProfile, builds: Sequence[RecordedEngine]) -> MeasuredProfile:
+def measured_profile(profile: OptimizationProfile, builds: Sequence[RecordedEngine]) -> MeasuredProfile:
+    """The curves of a profile over all of its builds: at each size their median."""
     curves = {}
     for mode in Mode:
         times: dict[Size, list[float]] = {}

@@ -50,12 +50,32 @@ class FailedProfile:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFacts:
+    """Where the curves of a source come from; goes into every document. None is a fact not known.
+
+    `origin` is `recorded` or `measured`, `measured_on` the last date (ISO) of its measurements.
+    """
+
+    origin: str
+    environment: Environment
+    precision: str
+    builder_options: str
+    measured_on: str | None
+    build_count: int
+    measurement_count: int
+
+
 class ProfileSource(Protocol):
     """Gives the curve of a profile."""
 
-    model: Model
-    environment: Environment
-    origin: str  # `recorded` or `measured`: goes into every document
+    @property
+    def model(self) -> Model:
+        """The model whose engines are measured."""
+
+    @property
+    def facts(self) -> SourceFacts:
+        """What the curves given so far rest on."""
 
     def candidates(self) -> Sequence[OptimizationProfile] | None:
         """The profiles that can be had, or None where any profile can be built."""

@@ -1,0 +1,65 @@
+"""The command `tuner`: one file a verb, one place where errors become an exit code.
+
+Heavy libraries (pandas, pyarrow, optuna, tensorrt) are imported inside the commands that need them, so
+that `tuner --help` is instant.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+import tuner
+from tuner.commands.recommend import recommend
+from tuner.commands.settings_file import settings_of
+from tuner.errors import TunerError
+
+app = typer.Typer(
+    name="tuner",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Tunes TensorRT optimization profiles to production traffic.",
+    epilog="Example: tuner recommend --logs prod.parquet --measurements h200.parquet",
+)
+for command in (recommend,):
+    app.command()(command)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"tuner {tuner.__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
+]
+
+
+@app.callback()
+def _root(context: typer.Context, version: Version = False) -> None:
+    commands = getattr(context.command, "commands", {})
+    context.default_map = settings_of(commands)
+
+
+def main() -> None:
+    """Run the command line; a TunerError becomes one line on stderr and its exit code."""
+    # Signals end the run through SystemExit, so that every `finally` on the way still runs.
+    signal.signal(signal.SIGINT, _stop)
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        app()
+    except TunerError as error:
+        print(f"tuner: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    print("tuner: stopped; what was measured is in the store", file=sys.stderr)
+    sys.exit(128 + number)

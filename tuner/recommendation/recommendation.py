@@ -1,0 +1,84 @@
+"""The recommendation: the chosen profile set with everything that speaks for and against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tuner.measurements.source import SourceFacts
+from tuner.model import Model
+from tuner.profiles.profile import ProfileSet
+from tuner.profiles.routing import RoutingTable
+from tuner.replay.coverage import Coverage
+from tuner.replay.score import Score
+from tuner.traffic.traffic import Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class Caveat:
+    """A reason to doubt a number, and what to do about it."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """A profile set with its scores on the tuned part of the traffic and on the holdout.
+
+    `judged_at` is None where the set's own curves are known, else the stand-in whose curve was used
+    (`nearest:4x64`); no gain is claimed over such a set. A score is None where there is no such traffic.
+    """
+
+    profiles: ProfileSet
+    tune: Score | None
+    holdout: Score | None
+    judged_at: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileShare:
+    """Share (0 to 1) of requests and of work that a profile serves."""
+
+    requests: float
+    work: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What the numbers rest on; None is a fact that is not known."""
+
+    facts: SourceFacts
+    mode: str
+    seed: int
+    trial_count: int
+    failed_trials: Mapping[str, int]
+    stopped: str
+    is_confirmed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """What `recommend` found; `evidence` is None for a profile by rule, which nothing was measured for;
+    `model` is None where neither model nor measurements were given.
+
+    `by_count` maps a number of profiles to the objective of the best set of that many; `rules` maps a
+    rule's name to its evaluation.
+    """
+
+    decision: str
+    reason: str
+    model: Model | None
+    traffic: Traffic
+    coverage: Coverage | None
+    chosen: Evaluated
+    routing: RoutingTable
+    shares: tuple[ProfileShare, ...]
+    objective: str
+    weight: str
+    by_count: Mapping[int, float]
+    rules: Mapping[str, Evaluated]
+    alternatives: Mapping[str, Evaluated]
+    evidence: Evidence | None
+    caveats: tuple[Caveat, ...]

@@ -1,0 +1,119 @@
+"""The part of the traffic that can be judged: what is covered, within which bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuner.axes import Size
+from tuner.errors import TunerError, nearest_name
+from tuner.measurements.source import MeasuredProfile, ProfileSource
+from tuner.recommendation.evaluate import Judges
+from tuner.replay.coverage import Coverage, coverage_of, covered_histogram
+from tuner.replay.score import Judge
+from tuner.search.study import SearchSettings
+from tuner.traffic.histogram import SizeHistogram
+from tuner.traffic.traffic import Traffic
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecommendSettings:
+    """What is wanted of a recommendation.
+
+    `profiles` asks for exactly so many, without a tie rule; else `search.max_profiles` is the limit.
+    """
+
+    search: SearchSettings = field(default_factory=SearchSettings)
+    profiles: int | None = None
+    objective: str = "gpu_time"
+    weight: str = "requests"
+    uncovered: str = "exclude"
+    cap: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredTraffic:
+    """Traffic with its judges, its coverage and the bounds that every profile set has to serve."""
+
+    traffic: Traffic
+    judges: Judges
+    coverage: Coverage
+    bounds: tuple[Size, Size]
+
+
+def scored_traffic(traffic: Traffic, source: ProfileSource, settings: RecommendSettings) -> ScoredTraffic:
+    """What of the traffic can be judged by the source.
+
+    Raises NothingFeasible where nothing can.
+    """
+    reach = _reach(traffic.histogram, source, settings)
+    capped = under_cap(traffic.histogram, settings.cap)
+    covered = capped & reach.covered(traffic.histogram)
+    coverage = coverage_of(traffic, covered, settings.uncovered)
+
+    def judge(histogram: SizeHistogram | None) -> Judge | None:
+        if histogram is None:
+            return None
+        inside = under_cap(histogram, settings.cap) & reach.covered(histogram)
+        kept = covered_histogram(histogram, inside, settings.uncovered, reach.bounds)
+        if len(kept) == 0:
+            return None
+        return Judge(kept, traffic.requests(kept), settings.objective, settings.weight)
+
+    tune, holdout = judge(traffic.tune), judge(traffic.holdout)
+    if tune is None:  # all that is covered lies in the holdout: judge by what there is
+        tune, holdout = holdout, None
+    if tune is None:
+        raise TunerError("no request of the traffic can be judged")
+    kept = [j.histogram for j in (tune, holdout) if j is not None]
+    whole = SizeHistogram.merged(kept)
+    return ScoredTraffic(traffic, Judges(tune, holdout), coverage, (whole.smallest, whole.largest))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """What a source can time: anything, or the sizes that some recorded curve reaches."""
+
+    bounds: tuple[Size, Size]
+    measured: tuple[MeasuredProfile, ...] | None
+
+    def covered(self, histogram: SizeHistogram) -> BoolArray:
+        if self.measured is None:
+            return np.ones(len(histogram), dtype=bool)
+        reached = np.zeros(len(histogram), dtype=bool)
+        for one in self.measured:
+            for curve in one.curves.values():
+                reached |= np.isfinite(curve.latencies(histogram.sizes)[0])
+        return reached
+
+
+def _reach(histogram: SizeHistogram, source: ProfileSource, settings: RecommendSettings) -> _Reach:
+    candidates = source.candidates()
+    if candidates is None:
+        axes = histogram.axes
+        limits = [settings.cap.get(axis, histogram.largest[axis]) for axis in axes]
+        return _Reach((histogram.smallest, Size(axes, tuple(limits))), None)
+    outcomes = [source.measure(candidate, histogram.sizes) for candidate in candidates]
+    measured = tuple(outcome for outcome in outcomes if isinstance(outcome, MeasuredProfile))
+    sizes = np.concatenate([one.curve(settings.search.mode).sizes for one in measured])
+    low, high = sizes.min(axis=0), sizes.max(axis=0)
+    for i, axis in enumerate(histogram.axes):
+        high[i] = min(high[i], settings.cap.get(axis, high[i]))
+    bounds = [Size(histogram.axes, tuple(int(v) for v in corner)) for corner in (low, high)]
+    return _Reach((bounds[0], bounds[1]), measured)
+
+
+def under_cap(histogram: SizeHistogram, cap: Mapping[str, int]) -> BoolArray:
+    for axis in cap:
+        if axis not in histogram.axes:
+            raise TunerError(
+                f"--cap names the axis '{axis}'{nearest_name(axis, histogram.axes)}; "
+                f"the axes are {list(histogram.axes)}"
+            )
+    limits = [cap.get(axis, np.iinfo(np.int64).max) for axis in histogram.axes]
+    return np.asarray((histogram.sizes <= np.array(limits, dtype=np.int64)).all(axis=1))

@@ -1,0 +1,1 @@
+"""Shows recommendations and traffic to a person."""
