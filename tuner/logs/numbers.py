@@ -148,7 +148,7 @@ def _from_floats(column: pa.Array, limits: Limits) -> tuple[Int64Array, ReasonCo
 
 
 def _from_dictionary(column: pa.DictionaryArray, limits: Limits) -> tuple[Int64Array, ReasonCodes | None]:
-    distinct, distinct_codes = whole_numbers(column.dictionary.to_pylist(), limits)
+    distinct, distinct_codes = _from_objects(column.dictionary.to_pylist(), limits)
     distinct = np.append(distinct, 0)
     lookup = np.append(distinct_codes if distinct_codes is not None else np.zeros(len(distinct) - 1), 0)
     lookup = lookup.astype(np.uint8)

@@ -41,11 +41,17 @@ class Ingest:
     runnable: Runnable
     window: TimeWindow
     splits_untimed: bool
+    has_snapshots: bool = False
 
     def tasks(self) -> Iterator[tuple[LogFile, Task]]:
-        for file, columns in self.files:
+        for place, (file, columns) in enumerate(self.files):
             rows = FileRows(
-                file.source.name, file.source.base_name, self.runnable, self.window, self.splits_untimed
+                file.source.name,
+                file.source.base_name,
+                self.runnable,
+                self.window,
+                self.splits_untimed,
+                place if self.has_snapshots else None,
             )
             yield file, Task(columns, self.rules, rows)
 
