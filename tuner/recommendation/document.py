@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.model import Model
+from tuner.model_inputs import model_as_dict
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.profiles.routing import RoutingTable
 from tuner.recommendation.output_file import replace_file
@@ -56,6 +57,7 @@ def as_document(recommendation: Recommendation) -> Json:
             for policy in ("nearest_opt", "profile_zero", "first_fit", "sticky")
         },
         "traffic": _traffic(recommendation.traffic, recommendation.coverage),
+        "model": model_as_dict(recommendation.model) if recommendation.model else None,
         "evidence": _evidence(recommendation.evidence, recommendation.model),
         "caveats": [{"kind": c.kind, "text": c.text} for c in recommendation.caveats],
     }
