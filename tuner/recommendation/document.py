@@ -13,13 +13,13 @@ from tuner.model_inputs import model_as_dict
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.profiles.routing import RoutingTable
 from tuner.recommendation.output_file import replace_file
+from tuner.recommendation.reading_document import SCHEMA_VERSION
 from tuner.recommendation.recommendation import Evaluated, Evidence, Recommendation
 from tuner.replay.coverage import Coverage
 from tuner.replay.score import Score
 from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.traffic import Traffic
 
-SCHEMA_VERSION = 1
 HEAVIEST_SIZES = 2_000
 """Sizes that the document's histogram lists one by one; the rest is summed up."""
 _PERCENTS = (50, 90, 99)
