@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tuner.commands import options
+from tuner.commands import export_options, options
 from tuner.errors import TunerError
 
 
@@ -35,6 +35,8 @@ def recommend(
     builds: options.Builds = 64,
     seed: options.Seed = 0,
     out: options.Out = "profile.json",
+    to: export_options.To = None,
+    to_file: export_options.ToFile = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -53,6 +55,8 @@ def recommend(
             "measurements are in the store), or --rule NAME for an unmeasured profile"
         )
     check_writable(out)
+    if to is not None:
+        export_options.check_export(given)
     found = _by_rule(given) if rule is not None else _by_measurements(given)
     document = as_document(found)
     write_document(out, document)
@@ -64,6 +68,8 @@ def recommend(
 
         results().print(recommendation_view(found))
         print(f"written: {out}")
+    if to is not None:
+        export_options.write_export({**given, "document": out})
 
 
 def _by_rule(given: dict[str, Any]) -> Any:
