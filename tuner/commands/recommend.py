@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tuner.commands import options
+from tuner.commands import engine_options, options
 from tuner.errors import TunerError
 
 
@@ -33,7 +33,20 @@ def recommend(
     profiles: options.Profiles = None,
     max_profiles: options.MaxProfiles = 3,
     builds: options.Builds = 64,
+    max_hours: options.MaxHours = None,
     seed: options.Seed = 0,
+    precision: engine_options.Precision = "fp16",
+    flavour: engine_options.Flavour = "tensorrt",
+    optimization_level: engine_options.OptimizationLevel = None,
+    tactic_sources: engine_options.TacticSources = None,
+    workspace: engine_options.Workspace = None,
+    workspace_cap: engine_options.WorkspaceCap = engine_options.DEFAULT_WORKSPACE_CAP,
+    timing_cache: engine_options.TimingCache = False,
+    verify_outputs: engine_options.VerifyOutputs = False,
+    engine_folder: engine_options.Folder = engine_options.DEFAULT_FOLDER,
+    time_limit: engine_options.TimeLimit = engine_options.DEFAULT_TIME_LIMIT,
+    memory_limit: engine_options.MemoryLimit = None,
+    device: engine_options.Device = 0,
     out: options.Out = "profile.json",
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -81,6 +94,7 @@ def _by_rule(given: dict[str, Any]) -> Any:
 def _by_measurements(given: dict[str, Any]) -> Any:
     from tuner.commands.console import progress_bar
     from tuner.commands.reading import read_logs
+    from tuner.measurements.gpu_state import gpu_facts
     from tuner.measurements.opening import open_recorded
     from tuner.measurements.store import open_store
     from tuner.onnx_file import read_onnx
@@ -89,8 +103,13 @@ def _by_measurements(given: dict[str, Any]) -> Any:
     settings = options.recommend_settings(given)
     model = read_onnx(given["model"]) if given["model"] else None
     with open_store(given["store"]) as store:
-        source = open_recorded(store, given["measurements"], model)
-        traffic = read_logs(given, source.model)
+        builds_here = model is not None and given["measurements"] is None and gpu_facts(given["device"])
+        if model is not None and builds_here:
+            traffic = read_logs(given, model)
+            source: Any = _built_source(given, model, store, traffic)
+        else:
+            source = open_recorded(store, given["measurements"], model)
+            traffic = read_logs(given, source.model)
         with progress_bar("searching", quiet=given["quiet"]) as advance:
             return run(
                 traffic,
@@ -101,3 +120,14 @@ def _by_measurements(given: dict[str, Any]) -> Any:
                     trial.number + 1, trial.number + 1 + left, f"opt {trial.profile.opt.short}"
                 ),
             )
+
+
+def _built_source(given: dict[str, Any], model: Any, store: Any, traffic: Any) -> Any:
+    """Real engines: there is a model, a GPU, and nothing recorded was asked for."""
+    from tuner.measurements.built_source import BuildBudget, BuiltSource
+    from tuner.recommendation.scored import under_cap
+
+    hours = given["max_hours"]
+    budget = BuildBudget(builds=given["builds"], seconds=None if hours is None else hours * 3600)
+    inside = under_cap(traffic.histogram, options.whole_numbers("--cap", given["cap"]))
+    return BuiltSource(engine_options.bench(given, model, store), traffic.histogram.where(inside), budget)
