@@ -11,9 +11,8 @@ from tuner.errors import UsageError, nearest_name
 _TIMES_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 _TIMES_S = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _BYTES = {
-    **{"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9},
-    **{"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
-}
+    "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30,
+}  # fmt: skip
 SLO_UNITS: Mapping[str, Mapping[str, float]] = {
     "gpu_time": _TIMES_MS,
     "service_p50": _TIMES_MS,
