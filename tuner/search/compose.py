@@ -125,7 +125,7 @@ class _Branches:
         return self.entries > ENTRY_LIMIT
 
     def worth(self, latency: FloatArray) -> FloatArray:
-        """What sets with latencies of shape (sets, sizes) are compared by; infinite where a size is unserved."""
+        """What sets with latencies (sets, sizes) are compared by; infinite where a size is unserved."""
         served = np.isfinite(latency).all(axis=-1)
         result = np.full(latency.shape[:-1], np.inf)
         if served.any():
