@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
 from numpy.typing import NDArray
 
 from tuner.traffic.cells import Cells
