@@ -16,8 +16,10 @@ import typer
 
 import tuner
 from tuner.commands.config import PASS_ON, config
+from tuner.commands.export import export
 from tuner.commands.init import init
 from tuner.commands.recommend import recommend
+from tuner.commands.schema import schema
 from tuner.commands.settings_file import settings_of
 from tuner.errors import TunerError
 
@@ -29,7 +31,13 @@ app = typer.Typer(
     help="Tunes TensorRT optimization profiles to production traffic.",
     epilog="Example: tuner recommend --logs prod.parquet --measurements h200.parquet",
 )
-COMMANDS: dict[str, Callable[..., None]] = {"recommend": recommend, "init": init, "config": config}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "init": init,
+    "config": config,
+    "recommend": recommend,
+    "export": export,
+    "schema": schema,
+}
 """Every verb and its function, in the order of the help."""
 for name, command in COMMANDS.items():
     app.command(name, context_settings=PASS_ON if command is config else None)(command)
