@@ -123,9 +123,10 @@ class Bench:
         return self.tools.plans.holds(engine.spec.key, engine.repeat, engine.plan_digest)
 
     def missing(self, engine: BuiltEngine, places: Sequence[Place]) -> list[Place]:
-        """Those of the places that the store has no measurement of with this fill."""
+        """Those of the places that the store has no measurement of, or one that others disturbed."""
         key, repeat = engine.spec.key, engine.repeat
-        known = {(m.profile_index, m.size) for m in self.store.measurements(key, repeat)}
+        stored = self.store.measurements(key, repeat)
+        known = {(m.profile_index, m.size) for m in stored if not m.is_contended}
         return [place for place in dict.fromkeys(places) if place not in known]
 
     def time(self, engine: BuiltEngine, places: Sequence[Place]) -> None:

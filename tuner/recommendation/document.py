@@ -13,6 +13,7 @@ from tuner.model import Model
 from tuner.model_inputs import model_as_dict
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.profiles.routing import RoutingTable
+from tuner.recommendation.night import GainOver, NightRecord
 from tuner.recommendation.output_file import replace_file
 from tuner.recommendation.reading_document import SCHEMA_VERSION
 from tuner.recommendation.recommendation import Evaluated, Evidence, Recommendation
@@ -54,8 +55,9 @@ def as_document(recommendation: Recommendation) -> Json:
             }
             for index, (profile, share) in enumerate(zip(profiles, recommendation.shares, strict=True))
         ],
-        "routing": _routing(recommendation.routing),
+        "routing": _routing(recommendation.routing, recommendation.policy),
         "expected": _expected(recommendation) if recommendation.chosen.tune else None,
+        "candidate": _compared(recommendation.candidate, recommendation.night),
         "alternatives": {
             policy: _alternative(recommendation.alternatives.get(policy))
             for policy in ("nearest_opt", "profile_zero", "first_fit", "sticky")
@@ -63,6 +65,7 @@ def as_document(recommendation: Recommendation) -> Json:
         "traffic": _traffic(recommendation.traffic, recommendation.coverage),
         "model": model_as_dict(recommendation.model) if recommendation.model else None,
         "evidence": _evidence(recommendation.evidence, recommendation.model),
+        **_night(recommendation.night),
         "caveats": [{"kind": c.kind, "text": c.text} for c in recommendation.caveats],
     }
 
@@ -86,9 +89,9 @@ def _tensors(profile: OptimizationProfile, model: Model | None) -> Json | None:
     return described
 
 
-def _routing(routing: RoutingTable) -> Json:
+def _routing(routing: RoutingTable, policy: str) -> Json:
     return {
-        "policy": "best",
+        "policy": policy,
         "table": [{"size": size.as_dict(), "profile": index} for size, index in routing.listed.items()],
     }
 
@@ -107,7 +110,7 @@ def _expected(recommendation: Recommendation) -> Json:
         "holdout": _score(chosen.holdout),
         "holdout_by": recommendation.traffic.holdout_by,
         "gap": _rounded(chosen.holdout.value / chosen.tune.value - 1) if chosen.holdout else None,
-        "deployed": None,
+        "deployed": _compared(recommendation.deployed, recommendation.night),
         "rules": {name: _rule(rule, chosen) for name, rule in recommendation.rules.items()},
         "by_profile_count": [
             {"profiles": count, "value": _rounded(recommendation.by_count[count])} for count in counts
@@ -156,6 +159,29 @@ def _alternative(evaluated: Evaluated | None) -> Json | None:
         "profiles": _profiles(evaluated.profiles),
         "tune": _score(evaluated.tune),
         "holdout": _score(evaluated.holdout),
+    }
+
+
+def _compared(evaluated: Evaluated | None, night: NightRecord | None) -> Json | None:
+    """The other set beside the one to run, with the gains of the challenger over the deployed one."""
+    if evaluated is None:
+        return None
+    gain = night.gain if night is not None and night.gain is not None else GainOver(None, None)
+    return {
+        "profiles": _profiles(evaluated.profiles),
+        "tune": _score(evaluated.tune),
+        "holdout": _score(evaluated.holdout),
+        **gain.as_json(),
+    }
+
+
+def _night(night: NightRecord | None) -> Json:
+    if night is None:
+        return {"check": None, "last_search": None, "replaced": None}
+    return {
+        "check": night.check.as_json() if night.check else None,
+        "last_search": night.last_search.as_json(),
+        "replaced": _profiles(night.replaced) if night.replaced else None,
     }
 
 

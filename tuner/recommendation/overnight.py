@@ -1,0 +1,265 @@
+"""A night with a deployed set: check first, search only where something is new, then keep or change."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuner.measurements.source import ProfileSource, SourceFacts
+from tuner.measurements.store import same_hash
+from tuner.recommendation.check import (
+    CheckLimits,
+    check_deployed,
+    judges_within,
+    last_search_of,
+    settings_digest,
+    uncovered_share,
+)
+from tuner.recommendation.decide import Case, decide
+from tuner.recommendation.deployed import Curves, Deployed, curves_of, same_opts
+from tuner.recommendation.evaluate import Judges, evaluate
+from tuner.recommendation.gain import Gain, gain_between
+from tuner.recommendation.night import Check, GainOver, NightRecord
+from tuner.recommendation.recommendation import Evaluated, Evidence, ProfileShare, Recommendation
+from tuner.recommendation.scored import RecommendSettings, scored_traffic
+from tuner.replay.score import Judge
+from tuner.traffic.traffic import Traffic
+
+Search = Callable[[], tuple[Recommendation, ProfileSource]]
+"""Runs the search, which may build engines, and gives its result with the source of its curves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """What a night starts from.
+
+    `stored` gives the stored curves without a GPU, or says why there are none. `stored_counts` are the
+    builds and measurements in the store now. `wishes` says in a text what else a change of which is a
+    reason to search: builder options, GPU and driver. `is_forced` searches whatever the check says.
+    """
+
+    deployed: Deployed | None
+    stored: ProfileSource | str
+    stored_counts: Callable[[], tuple[int, int]]
+    limits: CheckLimits = dataclasses.field(default_factory=CheckLimits)
+    wishes: str = ""
+    is_forced: bool = False
+
+
+def recommend_overnight(
+    traffic: Traffic, night: Night, settings: RecommendSettings, search: Search
+) -> Recommendation:
+    """The recommendation of a night; without drift and new evidence the deployed set stays unsearched."""
+    deployed = night.deployed
+    if deployed is None:
+        found, _ = search()
+        return _with_night(found, night, settings, NightParts())
+    check = check_deployed(traffic, deployed, night.stored, settings, night.limits)
+    news = what_is_new(deployed, night, settings)
+    if not (check.is_drift or news or night.is_forced) and not isinstance(night.stored, str):
+        return _kept_unsearched(traffic, deployed, night.stored, settings, check)
+    found, source = search()
+    return _decided(found, source, night, settings, NightParts(check, deployed))
+
+
+@dataclass(frozen=True, slots=True)
+class NightParts:
+    """The check and the deployed set, where there is one."""
+
+    check: Check | None = None
+    deployed: Deployed | None = None
+
+
+def what_is_new(deployed: Deployed, night: Night, settings: RecommendSettings) -> str | None:
+    """Why the last search does not hold any more, None where nothing has changed since."""
+    searched, stored = deployed.last_search, night.stored
+    if searched is None:
+        return "the deployed document does not say what its search saw"
+    if isinstance(stored, str):
+        return f"there are no stored curves ({stored})"
+    if is_other_model(deployed, stored):
+        return "the deployed set was tuned for another model"
+    if searched.settings != settings_digest(settings, night.wishes):
+        return "what is wanted has changed since the last search"
+    if (searched.builds, searched.measurements) != night.stored_counts():
+        return "there are new builds or measurements since the last search"
+    return None
+
+
+def is_other_model(deployed: Deployed, source: ProfileSource) -> bool:
+    then, now = deployed.document.model_hash, source.model.content_hash
+    return bool(then and now) and not same_hash(str(then), str(now))
+
+
+def _kept_unsearched(
+    traffic: Traffic,
+    deployed: Deployed,
+    stored: ProfileSource,
+    settings: RecommendSettings,
+    check: Check,
+) -> Recommendation:
+    assert deployed.last_search is not None  # else there would have been something new
+    scored = scored_traffic(traffic, stored, settings)
+    judges = judges_within(scored.judges, deployed.profiles)
+    facts = stored.facts
+    chosen, shares = _evaluated(deployed, stored, judges, settings)
+    return Recommendation(
+        decision="keep",
+        reason="no drift and nothing new in the store, so nothing was searched (--force searches)",
+        model=stored.model,
+        traffic=traffic,
+        coverage=scored.coverage,
+        chosen=chosen,
+        routing=deployed.routing,
+        shares=shares,
+        objective=settings.objective,
+        weight=settings.weight,
+        by_count={},
+        rules={},
+        alternatives=_alternatives(deployed),
+        evidence=_evidence_without_search(facts, settings),
+        caveats=(),
+        policy=deployed.document.policy,
+        night=NightRecord(last_search=deployed.last_search, check=check, replaced=deployed.replaced),
+    )
+
+
+def _evidence_without_search(facts: SourceFacts, settings: RecommendSettings) -> Evidence:
+    return Evidence(
+        facts=facts,
+        mode=settings.search.mode.value,
+        seed=settings.search.seed,
+        trial_count=0,
+        failed_trials={},
+        stopped="nothing was searched",
+    )
+
+
+def _decided(
+    found: Recommendation, source: ProfileSource, night: Night, settings: RecommendSettings, parts: NightParts
+) -> Recommendation:
+    deployed, traffic = parts.deployed, found.traffic
+    assert deployed is not None
+    judges = judges_within(scored_traffic(traffic, source, settings).judges, deployed.profiles)
+    gain, contended, unjudged = _compared(found, deployed, source, judges, settings)
+    newly_covered = uncovered_share(traffic, deployed.profiles, settings) - uncovered_share(
+        traffic, found.chosen.profiles, settings
+    )
+    case = Case(
+        is_same=same_opts(found.chosen.profiles, deployed.profiles) and newly_covered <= 0,
+        tune=gain.tune,
+        holdout=gain.holdout,
+        newly_covered=newly_covered,
+        returns=same_opts(found.chosen.profiles, deployed.replaced),
+        contended=contended,
+        other_model=is_other_model(deployed, source),
+        unjudged=unjudged,
+    )
+    decision = decide(case, night.limits.margins)
+    evaluated, shares = _evaluated(deployed, source, judges, settings)
+    with_gain = dataclasses.replace(found, decision=decision.decision, reason=decision.reason)
+    if decision.decision == "change":
+        changed = dataclasses.replace(with_gain, deployed=evaluated)
+        return _with_night(changed, night, settings, parts, gain)
+    kept = dataclasses.replace(
+        with_gain,
+        chosen=evaluated,
+        candidate=found.chosen,
+        routing=deployed.routing,
+        policy=deployed.document.policy,
+        shares=shares,
+        alternatives=_alternatives(deployed),
+    )
+    return _with_night(kept, night, settings, parts, gain)
+
+
+def _compared(
+    found: Recommendation,
+    deployed: Deployed,
+    source: ProfileSource,
+    judges: Judges | None,
+    settings: RecommendSettings,
+) -> tuple[GainOver, float, str]:
+    """Gains over the deployed set, the disturbed share of what they rest on, and why there are none."""
+    none = GainOver(None, None)
+    if judges is None:
+        return none, 0.0, "it covers none of the traffic that can be judged"
+    sizes, mode = judges.tune.histogram.sizes, settings.search.mode
+    old = curves_of(deployed.profiles, source, sizes, mode)
+    new = curves_of(found.chosen.profiles, source, sizes, mode)
+    if isinstance(old, str) or isinstance(new, str):
+        return none, 0.0, old if isinstance(old, str) else str(new)
+
+    def gain(judge: Judge | None) -> Gain | None:
+        if judge is None:
+            return None
+        before = old.served(deployed.profiles, judge, deployed.router(source.model))
+        after = new.served(found.chosen.profiles, judge, found.routing.route)
+        if before is None or after is None:
+            return None
+        return gain_between(before, after, judge, settings.search.seed)
+
+    contended = max(old.contended_share, new.contended_share)
+    return GainOver(gain(judges.tune), gain(judges.holdout)), contended, "a size has no latency"
+
+
+def _evaluated(
+    deployed: Deployed, source: ProfileSource, judges: Judges | None, settings: RecommendSettings
+) -> tuple[Evaluated, tuple[ProfileShare, ...]]:
+    """The deployed set on the sizes that it covers, and what each of its profiles serves."""
+    profiles = deployed.profiles
+    nothing = tuple(ProfileShare(0.0, 0.0) for _ in profiles)
+    if judges is None:
+        return Evaluated(profiles=profiles, tune=None, holdout=None, reason="it covers none"), nothing
+    router = deployed.router(source.model)
+    shares = _shares(router(judges.tune.histogram.sizes), judges.tune, len(profiles))
+    curves = curves_of(profiles, source, judges.tune.histogram.sizes, settings.search.mode)
+    if not isinstance(curves, Curves):
+        return Evaluated(profiles=profiles, tune=None, holdout=None, reason=curves), shares
+    return evaluate(profiles, curves.measured, judges, curves.mode, router), shares
+
+
+def _shares(index: NDArray[np.int64], judge: Judge, count: int) -> tuple[ProfileShare, ...]:
+    work = judge.histogram.work * judge.histogram.counts
+    return tuple(
+        ProfileShare(
+            requests=float(judge.requests[index == i].sum() / judge.requests.sum()),
+            work=float(work[index == i].sum() / work.sum()) if work.sum() else 0.0,
+        )
+        for i in range(count)
+    )
+
+
+def _alternatives(deployed: Deployed) -> dict[str, Evaluated]:
+    """The deployed document's own: an export of a kept set must not change either."""
+    return {
+        policy: Evaluated(profiles=profiles, tune=None, holdout=None)
+        for policy, profiles in deployed.document.alternatives.items()
+    }
+
+
+def _with_night(
+    found: Recommendation,
+    night: Night,
+    settings: RecommendSettings,
+    parts: NightParts,
+    gain: GainOver | None = None,
+) -> Recommendation:
+    """The result of a search with the record that later nights are compared with."""
+    deployed = parts.deployed
+    replaced = None if deployed is None else deployed.replaced
+    if deployed is not None and found.decision == "change":
+        replaced = deployed.profiles
+    record = NightRecord(
+        last_search=last_search_of(
+            found.traffic, found.chosen.profiles, settings, night.stored_counts(), night.wishes
+        ),
+        check=parts.check,
+        gain=gain,
+        replaced=replaced,
+    )
+    return dataclasses.replace(found, night=record)
