@@ -78,7 +78,7 @@ def _rules(logs: OpenLogs) -> Rules:
     is_real = model is not None and bool(model.outputs or model.content_hash)
     wrong_rank = reasons.MODEL_CANNOT_RUN if is_real else reasons.INPUTS_DISAGREE
     bound = bound_axis(question, logs.columns)
-    return Rules(question.axes, least, settings.align, bound, settings.time_unit, wrong_rank)
+    return Rules(question.axes, least, settings.align, bound, wrong_rank)
 
 
 def _may_be_zero(axis: str, model: Model | None) -> bool:
