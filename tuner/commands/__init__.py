@@ -15,6 +15,7 @@ import typer
 
 import tuner
 from tuner.commands.recommend import recommend
+from tuner.commands.report import report
 from tuner.commands.settings_file import settings_of
 from tuner.errors import TunerError
 
@@ -26,7 +27,7 @@ app = typer.Typer(
     help="Tunes TensorRT optimization profiles to production traffic.",
     epilog="Example: tuner recommend --logs prod.parquet --measurements h200.parquet",
 )
-for command in (recommend,):
+for command in (recommend, report):
     app.command()(command)
 
 
