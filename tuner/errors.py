@@ -3,6 +3,7 @@
 TunerError                 exit 1: what was wrong, what was seen, what is accepted, what to do
 ├── UsageError             exit 2: the command line itself does not make sense
 ├── NothingFeasible        exit 3: finished, but nothing meets the constraints or nothing is covered
+├── DamagedFile            one log file cannot be read whole: a counted problem beside others, exit 1 alone
 └── EngineError            a build or a run failed: becomes an outcome inside a search, exit 1 alone
     ├── BuildFailed
     └── RunFailed
@@ -32,8 +33,20 @@ class NothingFeasible(TunerError):
     exit_code = 3
 
 
+class DamagedFile(TunerError):
+    """A log file that is cut, broken or of a kind that is not read; none of its rows are used."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name}: {why}")
+        self.name = name
+
+
 class EngineError(TunerError):
-    """TensorRT, CUDA or a child process failed on one engine."""
+    """TensorRT, CUDA or a child process failed on one engine; `kind` is the outcome in one word."""
+
+    def __init__(self, reason: str, kind: str = "failed") -> None:
+        super().__init__(reason)
+        self.kind = kind
 
 
 class BuildFailed(EngineError):

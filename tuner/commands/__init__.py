@@ -14,7 +14,9 @@ from typing import Annotated
 import typer
 
 import tuner
+from tuner.commands.export import export
 from tuner.commands.recommend import recommend
+from tuner.commands.schema import schema
 from tuner.commands.settings_file import settings_of
 from tuner.errors import TunerError
 
@@ -26,25 +28,24 @@ app = typer.Typer(
     help="Tunes TensorRT optimization profiles to production traffic.",
     epilog="Example: tuner recommend --logs prod.parquet --measurements h200.parquet",
 )
-for command in (recommend,):
+for command in (recommend, export, schema):
     app.command()(command)
 
 
-def _print_version(*, asked: bool) -> None:
+def _print_version(asked: bool) -> None:
     if asked:
         print(f"tuner {tuner.__version__}")
         raise typer.Exit
 
 
+Version = Annotated[
+    bool,
+    typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
+]
+
+
 @app.callback()
-def _root(
-    context: typer.Context,
-    version: Annotated[  # typer makes the flag from it
-        bool,
-        typer.Option("--version", help="Print the version and exit.", is_eager=True),
-    ] = False,
-) -> None:
-    _print_version(asked=version)
+def _root(context: typer.Context, version: Version = False) -> None:
     commands = getattr(context.command, "commands", {})
     context.default_map = settings_of(commands)
 

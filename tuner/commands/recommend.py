@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tuner.commands import options
+from tuner.commands import engine_options, export_options, options
 from tuner.errors import TunerError
 
 
@@ -33,8 +31,23 @@ def recommend(
     profiles: options.Profiles = None,
     max_profiles: options.MaxProfiles = 3,
     builds: options.Builds = 64,
+    max_hours: options.MaxHours = None,
     seed: options.Seed = 0,
+    precision: engine_options.Precision = "fp16",
+    flavour: engine_options.Flavour = "tensorrt",
+    optimization_level: engine_options.OptimizationLevel = None,
+    tactic_sources: engine_options.TacticSources = None,
+    workspace: engine_options.Workspace = None,
+    workspace_cap: engine_options.WorkspaceCap = engine_options.DEFAULT_WORKSPACE_CAP,
+    timing_cache: engine_options.TimingCache = False,
+    verify_outputs: engine_options.VerifyOutputs = False,
+    engine_folder: engine_options.Folder = engine_options.DEFAULT_FOLDER,
+    time_limit: engine_options.TimeLimit = engine_options.DEFAULT_TIME_LIMIT,
+    memory_limit: engine_options.MemoryLimit = None,
+    device: engine_options.Device = 0,
     out: options.Out = "profile.json",
+    to: export_options.To = None,
+    to_file: export_options.ToFile = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -44,6 +57,7 @@ def recommend(
     Example: tuner recommend --logs prod.parquet --measurements h200.parquet --axis seq=tokens
     """
     given = locals()
+    from tuner.commands.recommending import by_measurements, by_rule
     from tuner.recommendation.document import as_document, document_text, write_document
     from tuner.recommendation.output_file import check_writable
 
@@ -53,7 +67,9 @@ def recommend(
             "measurements are in the store), or --rule NAME for an unmeasured profile"
         )
     check_writable(out)
-    found = _by_rule(given) if rule is not None else _by_measurements(given)
+    if to is not None:
+        export_options.check_export(given)
+    found = by_rule(given) if rule is not None else by_measurements(given)
     document = as_document(found)
     write_document(out, document)
     if as_json:
@@ -64,40 +80,5 @@ def recommend(
 
         results().print(recommendation_view(found))
         print(f"written: {out}")
-
-
-def _by_rule(given: dict[str, Any]) -> Any:
-    from tuner.commands.reading import read_logs
-    from tuner.onnx_file import read_onnx
-    from tuner.recommendation.by_rule import recommend_by_rule
-
-    model = read_onnx(given["model"]) if given["model"] else None
-    cap = options.whole_numbers("--cap", given["cap"])
-    return recommend_by_rule(
-        read_logs(given, model), model, given["rule"], profiles=given["profiles"] or 1, cap=cap
-    )
-
-
-def _by_measurements(given: dict[str, Any]) -> Any:
-    from tuner.commands.console import progress_bar
-    from tuner.commands.reading import read_logs
-    from tuner.measurements.opening import open_recorded
-    from tuner.measurements.store import open_store
-    from tuner.onnx_file import read_onnx
-    from tuner.recommendation.recommend import recommend as run
-
-    settings = options.recommend_settings(given)
-    model = read_onnx(given["model"]) if given["model"] else None
-    with open_store(given["store"]) as store:
-        source = open_recorded(store, given["measurements"], model)
-        traffic = read_logs(given, source.model)
-        with progress_bar("searching", quiet=given["quiet"]) as advance:
-            return run(
-                traffic,
-                source,
-                settings,
-                store.url,
-                lambda trial, left: advance(
-                    trial.number + 1, trial.number + 1 + left, f"opt {trial.profile.opt.short}"
-                ),
-            )
+    if to is not None:
+        export_options.write_export({**given, "document": out})

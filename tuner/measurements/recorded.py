@@ -33,7 +33,7 @@ class RecordedSource:
         by_profile: dict[OptimizationProfile, list[RecordedEngine]] = {}
         for engine in alone:
             by_profile.setdefault(engine.engine.spec.profiles.profiles[0], []).append(engine)
-        self._measured = {p: _measured(p, builds) for p, builds in by_profile.items()}
+        self._measured = {p: measured_profile(p, builds) for p, builds in by_profile.items()}
 
     def candidates(self) -> Sequence[OptimizationProfile]:
         return list(self._measured)
@@ -78,7 +78,8 @@ def _width(profile: OptimizationProfile) -> tuple[float, tuple[int, ...]]:
     return sum(np.log((high + 1) / (low + 1)) for low, high in pairs), profile.max.values
 
 
-def _measured(profile: OptimizationProfile, builds: Sequence[RecordedEngine]) -> MeasuredProfile:
+def measured_profile(profile: OptimizationProfile, builds: Sequence[RecordedEngine]) -> MeasuredProfile:
+    """The curves of a profile over all of its builds: at each size their median."""
     curves = {}
     for mode in Mode:
         times: dict[Size, list[float]] = {}

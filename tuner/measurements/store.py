@@ -163,16 +163,16 @@ def _insert_measurements(connection: Connection, build_id: int, measurements: Se
         }
         for measurement in measurements
     ]
-    bare = [row for row, m in zip(rows, measurements, strict=True) if not m.samples_ms]
-    if bare:
-        connection.execute(insert(tables.measurements), bare)
+    if not any(m.samples_ms for m in measurements):
+        if rows:
+            connection.execute(insert(tables.measurements), rows)
+        return
     for row, measurement in zip(rows, measurements, strict=True):
-        if measurement.samples_ms:
-            added = connection.execute(insert(tables.measurements).values(row))
-            assert added.inserted_primary_key is not None  # an insert into a table with a key gives it
-            raw = np.array(measurement.samples_ms, dtype="<f8").tobytes()
-            place = {"measurement_id": added.inserted_primary_key[0], "samples_ms": raw}
-            connection.execute(insert(tables.samples).values(place))
+        added = connection.execute(insert(tables.measurements).values(row))
+        assert added.inserted_primary_key is not None  # an insert into a table with a key gives it
+        raw = np.array(measurement.samples_ms, dtype="<f8").tobytes()
+        place = {"measurement_id": added.inserted_primary_key[0], "samples_ms": raw}
+        connection.execute(insert(tables.samples).values(place))
 
 
 def _engine(row: RowMapping) -> BuiltEngine:

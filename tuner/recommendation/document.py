@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from tuner.model import Model
+from tuner.model_inputs import model_as_dict
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.profiles.routing import RoutingTable
 from tuner.recommendation.output_file import replace_file
+from tuner.recommendation.reading_document import SCHEMA_VERSION
 from tuner.recommendation.recommendation import Evaluated, Evidence, Recommendation
 from tuner.replay.coverage import Coverage
 from tuner.replay.score import Score
 from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.traffic import Traffic
 
-SCHEMA_VERSION = 1
 HEAVIEST_SIZES = 2_000
 """Sizes that the document's histogram lists one by one; the rest is summed up."""
 _PERCENTS = (50, 90, 99)
+
+# Numbers and white space between brackets: text of a string never matches, its line breaks are escaped.
+_NUMBER_LIST = re.compile(r"\[\n((?:\s*-?[0-9][0-9.eE+-]*,?\n)+)\s*\]")
 
 Json = dict[str, Any]
 
@@ -56,6 +61,7 @@ def as_document(recommendation: Recommendation) -> Json:
             for policy in ("nearest_opt", "profile_zero", "first_fit", "sticky")
         },
         "traffic": _traffic(recommendation.traffic, recommendation.coverage),
+        "model": model_as_dict(recommendation.model) if recommendation.model else None,
         "evidence": _evidence(recommendation.evidence, recommendation.model),
         "caveats": [{"kind": c.kind, "text": c.text} for c in recommendation.caveats],
     }
@@ -247,7 +253,9 @@ def _rounded(value: float) -> float:
 
 
 def document_text(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """The document as text; a list of numbers stands on one line, so that nightly differences read well."""
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    return _NUMBER_LIST.sub(lambda found: f"[{' '.join(found.group(1).split())}]", text) + "\n"
 
 
 def write_document(path: str | Path, document: Mapping[str, Any]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from tuner.axes import Size
 from tuner.errors import TunerError
 from tuner.measurements.source import ProfileSource
 from tuner.profiles.profile import ProfileSet
 from tuner.profiles.routing import RoutingTable, route_best
+from tuner.profiles.rules import RULE_NAMES, profiles_by_rule
 from tuner.recommendation.caveats import caveats_of
 from tuner.recommendation.choose import choose_count, final_ranges
 from tuner.recommendation.evaluate import evaluate, evaluate_rules
@@ -19,6 +20,7 @@ from tuner.replay.score import Judge, latency_table
 from tuner.search.compose import ComposedSet, best_sets
 from tuner.search.space import Space, space_of_candidates, space_of_traffic
 from tuner.search.study import Problem, SearchResult, Trial, search
+from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.traffic import Traffic
 
 LISTED_SIZES = 2_000
@@ -48,9 +50,11 @@ def recommend(
     judges = scored.judges
     space = _space(source, scored)
     mode, limit = settings.search.mode, settings.search.max_profiles
-    rules = evaluate_rules(source, judges, mode, limit)
-    problem = Problem(space, judges.tune, _first_opts(rules, space), source.model.content_hash or "")
+    first_opts = _first_opts(judges.tune.histogram, limit, space)
+    problem = Problem(space, judges.tune, first_opts, source.model.content_hash or "")
     found = search(problem, settings.search, source, storage_url, progress)
+    # After the search: where every profile costs a build, the rules get what is left of the budget.
+    rules = evaluate_rules(source, judges, mode, limit)
     table = latency_table([m.curve(mode) for m in found.measured], judges.tune.histogram)
     sets = best_sets(table, judges.tune, min(MARGINAL_COUNTS, len(found.measured)))
     composed = choose_count(sets, limit, exactly=settings.profiles)
@@ -84,10 +88,10 @@ def _space(source: ProfileSource, scored: ScoredTraffic) -> Space:
     return space_of_candidates(candidates, *scored.bounds)
 
 
-def _first_opts(rules: Mapping[str, Evaluated], space: Space) -> tuple[Size, ...]:
+def _first_opts(histogram: SizeHistogram, limit: int, space: Space) -> tuple[Size, ...]:
     """The opts of the rules, or the nearest that can be had: a search starts where people start."""
-    opts = (space.nearest(p.opt.values, space.opts) for e in rules.values() for p in e.profiles)
-    return tuple(dict.fromkeys(opts))
+    wanted = (p.opt for name in RULE_NAMES for p in profiles_by_rule(name, histogram, limit))
+    return tuple(dict.fromkeys(space.nearest(opt.values, space.opts) for opt in wanted))
 
 
 def _evaluated_set(

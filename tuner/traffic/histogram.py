@@ -33,8 +33,10 @@ class SizeHistogram:
     counts: Int64Array
 
     def __post_init__(self) -> None:
-        sizes = np.ascontiguousarray(self.sizes, dtype=np.int64).reshape(-1, len(self.axes))
         counts = np.ascontiguousarray(self.counts, dtype=np.int64).reshape(-1)
+        sizes = np.ascontiguousarray(self.sizes, dtype=np.int64)
+        if sizes.ndim != 2 or sizes.shape[1] != len(self.axes):
+            sizes = sizes.reshape(-1, len(self.axes)) if self.axes else sizes.reshape(len(counts), 0)
         if len(sizes) != len(counts):
             raise TunerError(f"histogram has {len(sizes)} sizes but {len(counts)} counts")
         if counts.size and counts.min() < 0:

@@ -1,0 +1,120 @@
+"""The options of every command that builds or measures engines, and the bench they describe."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tuner.commands.options import option
+from tuner.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuner.engines.builder import BuilderOptions
+    from tuner.measurements.bench import Bench, BuildChoices, Tools
+    from tuner.measurements.store import Store
+    from tuner.model import Model
+
+_engine = partial(option, rich_help_panel="Engines")
+
+Precision = Annotated[str, _engine("--precision", "fp32, tf32, fp16, bf16, int8 or fp8.")]
+Flavour = Annotated[str, _engine("--flavour", "TensorRT to use: tensorrt or tensorrt_rtx.")]
+OptimizationLevel = Annotated[
+    int | None, _engine("--optimization-level", "Builder optimization level.", min=0, max=5)
+]
+TacticSources = Annotated[
+    str | None,
+    _engine("--tactic-sources", "Libraries that tactics may come from, or none.", metavar="NAMES|none"),
+]
+Workspace = Annotated[
+    str | None, _engine("--workspace", "Workspace limit to start from, like 1GiB.", metavar="SIZE")
+]
+WorkspaceCap = Annotated[str, _engine("--workspace-cap", "How far the limit may grow.", metavar="SIZE")]
+TimingCache = Annotated[bool, _engine("--timing-cache", "Keep TensorRT's layer timings between builds.")]
+VerifyOutputs = Annotated[
+    bool, _engine("--verify-outputs", "Compare every engine's outputs with ONNX Runtime on the CPU.")
+]
+Folder = Annotated[str, _engine("--engine-folder", "Folder of plans and logs.", metavar="FOLDER")]
+TimeLimit = Annotated[int, _engine("--time-limit", "Seconds that a build or a run may take.", min=1)]
+MemoryLimit = Annotated[
+    str | None, _engine("--memory-limit", "RAM that a build or a run may take, like 32GiB.", metavar="SIZE")
+]
+Device = Annotated[int, _engine("--device", "Index of the GPU.", min=0)]
+
+DEFAULT_FOLDER = ".tuner"
+DEFAULT_WORKSPACE_CAP = "16GiB"
+DEFAULT_TIME_LIMIT = 1800
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
+
+
+def byte_count(flag: str, text: str) -> int:
+    """`1GiB`, `512M` or plain bytes as a number of bytes; prefixes are powers of 1024."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"{flag} '{text}' cannot be read; write it like {flag} 1GiB")
+    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))
+
+
+def builder_options(given: dict[str, Any]) -> BuilderOptions:
+    """The builder options of a command; `given` holds them under their parameters' names."""
+    from tuner.engines.builder import BuilderOptions
+
+    sources = given["tactic_sources"]
+    names = None if sources is None else tuple(s for s in sources.split(",") if s and s != "none")
+    workspace = given["workspace"]
+    return BuilderOptions(
+        optimization_level=given["optimization_level"],
+        tactic_sources=names,
+        workspace_bytes=None if workspace is None else byte_count("--workspace", workspace),
+        workspace_cap_bytes=byte_count("--workspace-cap", given["workspace_cap"]),
+    )
+
+
+def build_choices(given: dict[str, Any]) -> BuildChoices:
+    from tuner.engines.builder import PRECISIONS
+    from tuner.measurements.bench import BuildChoices
+
+    if given["precision"] not in PRECISIONS:
+        raise UsageError(f"--precision is '{given['precision']}'; accepted are {', '.join(PRECISIONS)}")
+    return BuildChoices(
+        precision=given["precision"],
+        options=builder_options(given),
+        use_timing_cache=given["timing_cache"],
+        verify_outputs=given["verify_outputs"],
+    )
+
+
+def tools(given: dict[str, Any], *, needs_gpu: bool) -> Tools:
+    from pathlib import Path
+
+    from tuner.measurements.workshop import WorkshopSettings, set_up
+
+    memory = given["memory_limit"]
+    settings = WorkshopSettings(
+        flavour=given["flavour"],
+        folder=Path(given["engine_folder"]),
+        build_seconds=given["time_limit"],
+        measure_seconds=given["time_limit"],
+        memory_bytes=None if memory is None else byte_count("--memory-limit", memory),
+        device_index=given["device"],
+    )
+    return set_up(settings, needs_gpu=needs_gpu)
+
+
+def bench(given: dict[str, Any], model: Model, store: Store) -> Bench:
+    """The bench for the model of a command on this machine's GPU."""
+    from pathlib import Path
+
+    from tuner.measurements.bench import Bench
+    from tuner.measurements.input_fill import fill_for
+
+    path = Path(given["model"])
+    return Bench(
+        model=model,
+        model_path=path.resolve(),
+        store=store,
+        tools=tools(given, needs_gpu=True),
+        fill=fill_for(model, path),
+        choices=build_choices(given),
+    )

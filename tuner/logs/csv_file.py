@@ -1,0 +1,84 @@
+"""Reads CSV as texts, so that no value is guessed at; what a text is worth is decided with all other types."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pc_csv
+
+from tuner.errors import DamagedFile
+from tuner.logs.block import Block
+from tuner.logs.file_start import FileStart, plain_bytes, reading
+from tuner.logs.layout import Layout, Place
+from tuner.logs.log_file import LogFile, Piece, Wanted, known_names
+from tuner.logs.sources import Source
+
+_DELIMITERS = ",;\t|"
+_BLOCK_BYTES = 8 << 20
+
+
+def open_csv(source: Source, start: FileStart) -> LogFile:
+    """Raises DamagedFile where the first line is no header."""
+    line = start.head.lstrip(b"\r\n").splitlines()[0].decode("utf-8", errors="replace")
+    delimiter = max(_DELIMITERS, key=line.count)
+    header = next(csv.reader([line], delimiter=delimiter))
+    layout = {name: Place((name,), "text") for name in header}
+    if not all(name.strip() for name in header) and len(header) == 1:
+        raise DamagedFile(source.name, "has no header line with column names")
+    pieces = partial(_pieces, source, (start.compression, delimiter, header), layout)
+    return LogFile(source, "csv", layout, pieces)
+
+
+def _pieces(
+    source: Source, dress: tuple[str | None, str, list[str]], layout: Layout, wanted: Wanted
+) -> Iterator[Piece]:
+    yield partial(_blocks, source, dress, known_names(wanted.names, layout))
+
+
+def _blocks(source: Source, dress: tuple[str | None, str, list[str]], names: list[str]) -> Iterator[Block]:
+    compression, delimiter, header = dress
+    twice = [name for name in names if header.count(name) > 1]
+    if twice:
+        raise DamagedFile(source.name, f"has two columns named '{twice[0]}'")
+    broken: list[int] = []
+    with plain_bytes(source, compression) as stream, reading(source):
+        reader = _open(stream.stream, delimiter, names or header[:1], broken)
+        row, position = 0, 0
+        for batch in reader:
+            consumed = stream.position() - position
+            position += consumed
+            yield from _with_broken(batch, names, (row, consumed), broken)
+            row += batch.num_rows + len(broken)
+            broken.clear()
+        if broken:
+            yield Block({}, len(broken), row, tuple(range(len(broken))))
+
+
+def _open(stream: Any, delimiter: str, names: list[str], broken: list[int]) -> Any:
+    def note_broken(row: Any) -> str:
+        broken.append(row.number)
+        return "skip"
+
+    return pc_csv.open_csv(
+        stream,
+        read_options=pc_csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+        parse_options=pc_csv.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note_broken
+        ),
+        convert_options=pc_csv.ConvertOptions(
+            include_columns=names, column_types=dict.fromkeys(names, pa.binary()), strings_can_be_null=False
+        ),
+    )
+
+
+def _with_broken(batch: Any, names: list[str], where: tuple[int, int], broken: list[int]) -> Iterator[Block]:
+    """The rows of a batch, followed by those that had too few or too many values."""
+    row, byte_count = where
+    columns = {name: batch.column(name) for name in names}
+    yield Block(columns, batch.num_rows, row, byte_count=byte_count)
+    if broken:
+        yield Block({}, len(broken), row + batch.num_rows, tuple(range(len(broken))))

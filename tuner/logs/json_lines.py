@@ -1,0 +1,170 @@
+"""Reads JSON Lines in blocks of whole lines: Arrow's typed reader first, line by line where it refuses.
+
+Arrow reads a block only if every value has the type that the first lines showed, which is what makes it
+fast; whatever else a line may hold (NaN, 10^24, a text where numbers were, a broken line) sends its block
+the slow way, which judges each line alone. Both ways give the same answer.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.json as pj
+
+from tuner.errors import DamagedFile
+from tuner.logs.block import Block, Column
+from tuner.logs.fast_lines import can_read_fast, fast_pieces
+from tuner.logs.file_start import START_BYTES, FileStart, PlainBytes, plain_bytes
+from tuner.logs.layout import Layout, Place, layout_of_objects, take_column, take_value
+from tuner.logs.log_file import LogFile, Piece, Wanted, known_names
+from tuner.logs.sources import Source
+
+BLOCK_BYTES = 4 << 20
+LONGEST_LINE_BYTES = 128 << 20
+_BOM = b"\xef\xbb\xbf"
+_SAMPLE_LINES = 1000
+
+
+def open_json_lines(source: Source, start: FileStart) -> LogFile | None:
+    """None where the lines are no JSON values of their own, so that the file must be read as a whole."""
+    sample = _sample(source, start)
+    objects = [value for value in map(_parsed, sample[:_SAMPLE_LINES]) if value is not _BROKEN]
+    if not objects:
+        return None
+    layout = layout_of_objects(objects)
+    pieces = partial(_pieces, source, start.compression, layout)
+    fast = partial(fast_pieces, source, layout) if can_read_fast(source, start.compression, layout) else None
+    return LogFile(source, "json lines", layout, pieces, row_word="line", fast_pieces=fast)
+
+
+def _sample(source: Source, start: FileStart) -> list[bytes]:
+    """Whole lines from the start of the file, at least one."""
+    head = start.head
+    if len(head) < START_BYTES - len(_BOM):
+        return head.splitlines()
+    if b"\n" not in head:
+        with plain_bytes(source, start.compression) as stream:
+            parts = [b""]
+            while b"\n" not in parts[-1] and sum(map(len, parts)) < LONGEST_LINE_BYTES:
+                parts.append(stream.read(BLOCK_BYTES))
+                if not parts[-1]:
+                    break
+        head = b"".join(parts).removeprefix(_BOM)
+    return head[: head.rfind(b"\n") + 1].splitlines() or [head]
+
+
+class _Broken:
+    """Stands for a line that is no JSON."""
+
+
+_BROKEN = _Broken()
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return _BROKEN
+
+
+def _pieces(source: Source, compression: str | None, layout: Layout, wanted: Wanted) -> Iterator[Piece]:
+    names = known_names(wanted.names, layout)
+    with plain_bytes(source, compression) as stream:
+        first_line, position = 0, 0
+        for lines in _blocks_of_lines(source, stream):
+            consumed = stream.position() - position
+            position += consumed
+            yield partial(_read_block, lines, (first_line, consumed), {name: layout[name] for name in names})
+            first_line += lines.count(b"\n")
+
+
+def _blocks_of_lines(source: Source, stream: PlainBytes) -> Iterator[bytes]:
+    kept: list[bytes] = []
+    is_first = True
+    while chunk := stream.read(BLOCK_BYTES):
+        if is_first:
+            chunk, is_first = chunk.removeprefix(_BOM), False
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            yield b"".join((*kept, chunk[:end]))
+            kept = []
+        if end < len(chunk):
+            kept.append(chunk[end:])
+        if sum(map(len, kept)) > LONGEST_LINE_BYTES:
+            raise DamagedFile(source.name, f"has a line of over {LONGEST_LINE_BYTES >> 20} MB")
+    if kept:
+        yield b"".join(kept)
+
+
+def _read_block(lines: bytes, where: tuple[int, int], places: dict[str, Place]) -> Iterator[Block]:
+    first_line, byte_count = where
+    table = _typed(lines, places)
+    if table is not None:
+        columns: dict[str, Column] = {name: take_column(table, place.keys) for name, place in places.items()}
+        yield Block(columns, table.num_rows, first_line, byte_count=byte_count)
+        return
+    yield _line_by_line(lines, first_line, byte_count, places)
+
+
+def _typed(lines: bytes, places: dict[str, Place]) -> Any:
+    """The block as Arrow reads it, None where a value or a line is not what the first lines showed."""
+    schema = _schema(places)
+    if schema is None:
+        return None
+    line_count = lines.count(b"\n") + (not lines.endswith(b"\n"))
+    options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    try:
+        table = pj.read_json(
+            io.BytesIO(lines), pj.ReadOptions(use_threads=False, block_size=len(lines) + 1), options
+        )
+    except pa.ArrowException:
+        return None
+    if table.num_rows != line_count:
+        return None
+    return table.combine_chunks().to_batches()[0] if line_count else None
+
+
+_ARROW_TYPES = {"number": pa.int64(), "text": pa.string(), "list": pa.list_(pa.int64())}
+
+
+def _schema(places: dict[str, Place]) -> pa.Schema | None:
+    """What Arrow shall expect; None where the kinds do not allow to expect anything."""
+    tree: dict[str, Any] = {}
+    for place in places.values():
+        kind = _ARROW_TYPES.get(place.kind)
+        if kind is None:
+            return None
+        node = tree
+        for key in place.keys[:-1]:
+            node = node.setdefault(key, {})
+        node[place.keys[-1]] = kind
+    return pa.schema(_fields(tree)) if tree else None
+
+
+def _fields(tree: dict[str, Any]) -> list[pa.Field]:
+    return [
+        pa.field(key, pa.struct(_fields(kind)) if isinstance(kind, dict) else kind)
+        for key, kind in tree.items()
+    ]
+
+
+def _line_by_line(lines: bytes, first_line: int, byte_count: int, places: dict[str, Place]) -> Block:
+    rows: list[Any] = []
+    damaged: list[int] = []
+    for line in lines.splitlines():
+        if not line.strip():
+            continue
+        value = _parsed(line)
+        if value is not None and not isinstance(value, dict):
+            damaged.append(len(rows))
+            value = None
+        rows.append(value)
+    columns: dict[str, Column] = {
+        name: [take_value(row, place.keys) for row in rows] for name, place in places.items()
+    }
+    return Block(columns, len(rows), first_line, tuple(damaged), byte_count)

@@ -1,0 +1,104 @@
+"""Reads Parquet: only the wanted columns, and of these only the row groups inside the time window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tuner.logs.block import Block
+from tuner.logs.file_start import reading
+from tuner.logs.layout import Layout, layout_of_schema, take_column
+from tuner.logs.log_file import LogFile, Piece, TimeWindow, Wanted, known_names
+from tuner.logs.sources import Source
+
+BATCH_ROWS = 1 << 18
+
+
+def open_parquet(source: Source) -> LogFile:
+    """Raises DamagedFile where the footer cannot be read."""
+    with reading(source), _opened(source, None) as file:
+        metadata = file.metadata
+        layout = layout_of_schema(file.schema_arrow)
+        described = file.schema_arrow.metadata or {}
+    texts = {key.decode(errors="replace"): value.decode(errors="replace") for key, value in described.items()}
+    return LogFile(source, "parquet", layout, partial(_pieces, source, metadata, layout), metadata=texts)
+
+
+def _opened(source: Source, metadata: Any) -> Any:
+    handle = source.filesystem.open_input_file(source.path)
+    try:
+        return pq.ParquetFile(handle, metadata=metadata, pre_buffer=False, buffer_size=1 << 20)
+    except BaseException:
+        handle.close()
+        raise
+
+
+def _pieces(source: Source, metadata: Any, layout: Layout, wanted: Wanted) -> Iterator[Piece]:
+    first_row = 0
+    for group in range(metadata.num_row_groups):
+        details = metadata.row_group(group)
+        if details.num_rows:
+            if _is_outside(details, wanted.time, wanted.window):
+                yield partial(_skipped, first_row, details.num_rows)
+            else:
+                yield partial(_group_blocks, source, metadata, layout, (group, first_row, wanted))
+        first_row += details.num_rows
+
+
+def _skipped(first_row: int, row_count: int) -> Iterator[Block]:
+    yield Block({}, row_count, first_row, is_outside_window=True)
+
+
+def _group_blocks(
+    source: Source, metadata: Any, layout: Layout, task: tuple[int, int, Wanted]
+) -> Iterator[Block]:
+    group, first_row, wanted = task
+    names = known_names(wanted.names, layout)
+    with reading(source), _opened(source, metadata) as file:
+        if not names:
+            yield Block({}, metadata.row_group(group).num_rows, first_row)
+            return
+        columns = [".".join(layout[name].keys) for name in names]
+        batches = file.iter_batches(BATCH_ROWS, row_groups=[group], columns=columns, use_threads=False)
+        bytes_per_row = _bytes_per_row(source, metadata)
+        for batch in batches:
+            taken = {name: take_column(batch, layout[name].keys) for name in names}
+            yield Block(taken, batch.num_rows, first_row, byte_count=round(batch.num_rows * bytes_per_row))
+            first_row += batch.num_rows
+
+
+def _bytes_per_row(source: Source, metadata: Any) -> float:
+    return float(source.byte_count / max(1, metadata.num_rows))
+
+
+def _is_outside(details: Any, time: str | None, window: TimeWindow) -> bool:
+    """Whether the statistics of the time column prove that no row of the group lies in the window."""
+    if time is None or window == (None, None):
+        return False
+    for i in range(details.num_columns):
+        column = details.column(i)
+        if column.path_in_schema == time and column.statistics is not None and column.statistics.has_min_max:
+            stats = column.statistics
+            if stats.null_count:
+                return False
+            least, largest = _microseconds(stats.min), _microseconds(stats.max)
+            since, until = window
+            return (largest is not None and since is not None and largest < since) or (
+                least is not None and until is not None and least >= until
+            )
+    return False
+
+
+def _microseconds(value: Any) -> int | None:
+    """A timestamp of the statistics; bare numbers tell nothing, since their unit is decided value by value."""
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return int(pa.scalar(moment, pa.timestamp("us", "UTC")).value)
+    if isinstance(value, date):
+        return int(datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()) * 1_000_000
+    return None

@@ -1,0 +1,241 @@
+"""Turns a time column of any dress into microseconds since the epoch, UTC.
+
+Numbers are epochs whose unit follows from their size, value by value, unless one is forced; texts are ISO
+(without a zone: taken as UTC and said so) or epochs. A time that cannot be read is `NO_TIME`; it never spoils
+the size beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tuner.errors import TunerError
+from tuner.logs.numbers import Int64Array, is_text
+
+NO_TIME = np.iinfo(np.int64).min
+TIME_UNITS = {"s": 1_000_000.0, "ms": 1_000.0, "us": 1.0, "ns": 0.001}
+"""Microseconds in each unit."""
+
+# Upper ends of the ranges by which the unit of a bare epoch is known. Seconds reach to the year 5138, so
+# milliseconds start at 1973, microseconds and nanoseconds likewise.
+_RANGES = (("s", 1e11), ("ms", 1e14), ("us", 1e17), ("ns", 1e20))
+_LATEST_US = 253402300800_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ISO = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s*(Z|z|UTC|[+-]\d\d:?\d\d|[+-]\d\d)?)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Times of shape (rows,) with what had to be assumed to read them.
+
+    `units` are those that bare numbers were read in; `has_zoneless` says that some text or timestamp had no
+    zone; `unreadable_count` counts values that are there but are no time.
+    """
+
+    us: Int64Array
+    units: frozenset[str] = frozenset()
+    has_zoneless: bool = False
+    unreadable_count: int = 0
+
+
+def parse_time(text: str, option: str) -> int:
+    """Microseconds since the epoch for an option's value; TunerError where it is no time."""
+    us = _from_text(text, None)[0]
+    if us == NO_TIME:
+        raise TunerError(f"{option} is '{text}'; accepted are times like 2024-05-01T12:00:00Z and epochs")
+    return us
+
+
+def to_datetime(us: int) -> datetime:
+    return datetime.fromtimestamp(us // 1_000_000, UTC).replace(microsecond=us % 1_000_000)
+
+
+def read_times(column: Any, unit: str | None = None) -> Times:
+    """Any column as times; `unit` forces the unit of bare numbers."""
+    if isinstance(column, list):
+        return _from_objects(column, unit)
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if pa.types.is_timestamp(kind):
+        return _from_timestamps(column)
+    if pa.types.is_date(kind):
+        return _from_timestamps(column.cast(pa.timestamp("s")).cast(pa.timestamp("us")))
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return _from_numbers(column, unit)
+    if is_text(kind):
+        return _from_texts(column, unit)
+    return _all_unreadable(column)
+
+
+def _all_unreadable(column: pa.Array) -> Times:
+    return Times(np.full(len(column), NO_TIME), unreadable_count=len(column) - column.null_count)
+
+
+def _from_timestamps(column: pa.Array) -> Times:
+    factor = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}[column.type.unit]
+    ticks = _int64(column.cast(pa.int64()))
+    us = ticks if factor == 1 else ticks * factor
+    if column.type.unit == "ns":
+        us = ticks // 1_000
+    if column.null_count:
+        us = np.where(ticks == NO_TIME, NO_TIME, us)
+    readable = (
+        column.type.unit in ("us", "ns") or not len(us) or int(np.abs(ticks).max()) < _LATEST_US // factor
+    )
+    if not readable:
+        return _out_of_range(us, ticks, factor, column)
+    return Times(us, has_zoneless=column.type.tz is None and len(us) > column.null_count)
+
+
+def _out_of_range(us: Int64Array, ticks: Int64Array, factor: int, column: pa.Array) -> Times:
+    bad = (ticks != NO_TIME) & ((ticks > _LATEST_US // factor) | (ticks < -_LATEST_US // factor))
+    return Times(
+        np.where(bad, NO_TIME, us), has_zoneless=column.type.tz is None, unreadable_count=int(bad.sum())
+    )
+
+
+def _int64(column: pa.Array) -> Int64Array:
+    """The values with NO_TIME for null."""
+    return np.asarray((column.fill_null(NO_TIME) if column.null_count else column).to_numpy(), dtype=np.int64)
+
+
+def _from_numbers(column: pa.Array, unit: str | None) -> Times:
+    if pa.types.is_signed_integer(column.type):
+        ticks = _int64(column.cast(pa.int64()))
+        present = ticks[ticks != NO_TIME] if column.null_count else ticks
+        if not len(present):
+            return Times(np.full(len(ticks), NO_TIME))
+        only = _only_unit(float(present.min()), float(present.max()), unit)
+        if only is not None and only != "ns":
+            us = ticks * int(TIME_UNITS[only])
+            return Times(
+                np.where(ticks == NO_TIME, NO_TIME, us) if column.null_count else us, frozenset([only])
+            )
+    if pa.types.is_floating(column.type):
+        values = column.fill_null(np.nan).to_numpy(zero_copy_only=False).astype(np.float64)
+        return _from_floats(values, unit, int(np.isnan(values).sum()) - column.null_count)
+    return _from_objects(column.to_pylist(), unit)
+
+
+def _only_unit(least: float, largest: float, unit: str | None) -> str | None:
+    """The one unit that all epochs between the two share, None where they differ or are out of range."""
+    first, last = (_unit_of(value, unit) for value in (least, largest))
+    usable = (
+        all(abs(value) * TIME_UNITS[first] < _LATEST_US for value in (least, largest)) if first else False
+    )
+    return first if first == last and usable else None
+
+
+def _unit_of(value: float, unit: str | None) -> str | None:
+    if unit is not None:
+        return unit
+    return next((name for name, end in _RANGES if abs(value) < end), None)
+
+
+def _from_floats(values: np.ndarray[Any, np.dtype[np.float64]], unit: str | None, nan_count: int) -> Times:
+    us = np.full(len(values), NO_TIME)
+    units = set()
+    start = 0.0
+    ranges: tuple[tuple[str, float], ...] = _RANGES if unit is None else ((unit, np.inf),)
+    for name, end in ranges:
+        size = np.abs(values)
+        here = (size >= start) & (size < end) & (size * TIME_UNITS[name] < _LATEST_US)
+        if here.any():
+            us[here] = np.rint(values[here] * TIME_UNITS[name]).astype(np.int64)
+            units.add(name)
+        start = end
+    unreadable = int((us == NO_TIME).sum()) - int(np.isnan(values).sum()) + nan_count
+    return Times(us, frozenset(units), unreadable_count=unreadable)
+
+
+def _from_texts(column: pa.Array, unit: str | None) -> Times:
+    try:
+        column = column.cast(pa.large_string())
+    except pa.ArrowInvalid:  # no UTF-8
+        return _from_objects(column.to_pylist(), unit)
+    column = pc.if_else(pc.equal(column, ""), None, column)
+    if _starts_with_number(column):
+        try:
+            return _from_numbers(column.cast(pa.int64()), unit)
+        except pa.ArrowInvalid:
+            return _from_objects(column.to_pylist(), unit)
+    for kind, is_zoneless in ((pa.timestamp("us", "UTC"), False), (pa.timestamp("us"), True),
+                              (pa.timestamp("ns", "UTC"), False), (pa.timestamp("ns"), True)):  # fmt: skip
+        try:
+            read = pc.cast(column, kind)
+        except pa.ArrowInvalid:
+            continue
+        times = _from_timestamps(read)
+        return Times(times.us, has_zoneless=is_zoneless and column.null_count < len(column))
+    return _from_objects(column.to_pylist(), unit)
+
+
+def _starts_with_number(column: pa.Array) -> bool:
+    present = column.drop_null() if column.null_count else column
+    return bool(len(present)) and str(present[0]).strip().isdigit()
+
+
+def _from_objects(column: Sequence[Any], unit: str | None) -> Times:
+    us = np.full(len(column), NO_TIME)
+    units: set[str] = set()
+    has_zoneless = False
+    unreadable = 0
+    for row, value in enumerate(column):
+        us[row], found, zoneless = _one(value, unit)
+        if found:
+            units.add(found)
+        has_zoneless |= zoneless
+        unreadable += us[row] == NO_TIME and value is not None
+    return Times(us, frozenset(units), has_zoneless, int(unreadable))
+
+
+def _one(value: Any, unit: str | None) -> tuple[int, str | None, bool]:
+    """Microseconds, the unit that was assumed, and whether the zone was."""
+    if isinstance(value, (bytes, bytearray)):
+        value = bytes(value).decode("utf-8", errors="replace")
+    if isinstance(value, str):
+        return _from_text(value.strip(), unit)
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or value != value:
+        return int(NO_TIME), None, False
+    name = _unit_of(float(value), unit) if abs(value) < 1e20 else None
+    if name is None:
+        return int(NO_TIME), None, False
+    us = value * 1_000_000 // round(1_000_000 / TIME_UNITS[name]) if isinstance(value, int) else None
+    us = round(value * Decimal(TIME_UNITS[name]) if isinstance(value, Decimal) else value * TIME_UNITS[name]) \
+        if us is None else us  # fmt: skip
+    return (int(us), name, False) if abs(us) < _LATEST_US else (int(NO_TIME), None, False)
+
+
+def _from_text(text: str, unit: str | None) -> tuple[int, str | None, bool]:
+    iso = _ISO.fullmatch(text) if text.isascii() else None
+    if iso is not None:
+        return _from_iso(iso)
+    try:
+        return _one(Decimal(text), unit) if text.isascii() and len(text) < 40 else (int(NO_TIME), None, False)
+    except InvalidOperation:
+        return int(NO_TIME), None, False
+
+
+def _from_iso(iso: re.Match[str]) -> tuple[int, str | None, bool]:
+    day, minutes, seconds, fraction, zone = iso.groups()
+    zone = "+00:00" if zone in (None, "Z", "z", "UTC") else zone
+    try:
+        moment = datetime.fromisoformat(f"{day}T{minutes or '00:00'}:{seconds or '00'}{zone}")
+    except ValueError:
+        return int(NO_TIME), None, False
+    since = moment - _EPOCH
+    us = (since.days * 86400 + since.seconds) * 1_000_000 + int(f"{fraction or '0':0<9}"[:6])
+    return us, None, iso.group(5) is None

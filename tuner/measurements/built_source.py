@@ -1,0 +1,186 @@
+"""A source of curves that builds and times engines, within a budget, and reads the store first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuner.axes import Size
+from tuner.errors import EngineError, TunerError
+from tuner.measurements.bench import Bench
+from tuner.measurements.curve import Curve
+from tuner.measurements.flat_parquet import RecordedEngine
+from tuner.measurements.grid import LARGEST_ERROR, Grid, choose_grid, interpolation_error, refined
+from tuner.measurements.measurement import BuiltEngine, Mode
+from tuner.measurements.recorded import measured_profile
+from tuner.measurements.source import FailedProfile, MeasuredProfile, SourceFacts
+from tuner.model import Model
+from tuner.profiles.profile import OptimizationProfile, ProfileSet
+from tuner.traffic.histogram import SizeHistogram
+
+REFINEMENTS = 2
+"""How often sizes are added to a curve whose interpolation error is too large."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildBudget:
+    """Most profiles to build or look up, and wall seconds; None for no limit."""
+
+    builds: int
+    seconds: float | None = None
+
+
+class BuiltSource:
+    """Curves from engines that this run builds, or that the store has from runs before.
+
+    `clock` counts seconds. A profile that cannot be built any more under the budget is a failure of kind
+    `budget`, which a later run with more budget takes up again.
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        histogram: SizeHistogram,
+        budget: BuildBudget,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._bench = bench
+        self._histogram = histogram
+        self._budget = budget
+        self._clock = clock
+        self._started = clock()
+        self._used: dict[str, RecordedEngine] = {}
+        self._known: dict[OptimizationProfile, MeasuredProfile | FailedProfile] = {}
+        self.interpolation_errors: dict[OptimizationProfile, float] = {}
+
+    @property
+    def model(self) -> Model:
+        return self._bench.model
+
+    @property
+    def facts(self) -> SourceFacts:
+        """What the curves given so far rest on."""
+        engines = [used.engine for used in self._used.values()]
+        dates = [engine.measured_on for engine in engines if engine.measured_on]
+        return SourceFacts(
+            origin="measured",
+            environment=self._bench.tools.environment,
+            precision=self._bench.choices.precision,
+            builder_options=self._bench.choices.options.text,
+            measured_on=max(dates, default=None),
+            build_count=len(engines),
+            measurement_count=sum(len(used.measurements) for used in self._used.values()),
+        )
+
+    def candidates(self) -> Sequence[OptimizationProfile] | None:
+        """None: any profile can be built."""
+        return None
+
+    def measure(
+        self, profile: OptimizationProfile, sizes: NDArray[np.int64]
+    ) -> MeasuredProfile | FailedProfile:
+        """The profile's curve on the grid of the traffic, from the store where it is there.
+
+        A profile takes the curve of one with the same opt whose range contains its own: the range matters
+        little, and a build costs much.
+        """
+        wider = [p for p in self._known if p.opt == profile.opt and p.contains(profile)]
+        if profile not in self._known and wider:
+            return self._known[wider[0]]
+        if profile not in self._known:
+            outcome = self._measure(profile)
+            if isinstance(outcome, FailedProfile) and outcome.kind == "budget":
+                return outcome
+            self._known[profile] = outcome
+        return self._known[profile]
+
+    def _measure(self, profile: OptimizationProfile) -> MeasuredProfile | FailedProfile:
+        bench = self._bench
+        spec = bench.spec(ProfileSet((profile,)))
+        engines = bench.builds(spec)
+        if not engines:
+            spent = self._what_is_spent()
+            if spent is not None:
+                return FailedProfile(profile=profile, kind="budget", reason=spent)
+            engines = [bench.build(spec, 0)]
+        built = [engine for engine in engines if engine.is_built]
+        if not built:
+            last = engines[-1]
+            self._used.setdefault(f"{spec.key}.{last.repeat}", RecordedEngine(last, ()))
+            return FailedProfile(profile=profile, kind=last.outcome, reason=last.reason or "not known")
+        try:
+            return self._timed(profile, built)
+        except EngineError as error:
+            return FailedProfile(profile=profile, kind=error.kind, reason=str(error))
+
+    def _what_is_spent(self) -> str | None:
+        if len(self._used) >= self._budget.builds:
+            return f"not built: the {self._budget.builds} builds of the budget are spent (--builds)"
+        seconds = self._budget.seconds
+        if seconds is not None and self._clock() - self._started > seconds:
+            return f"not built: the {seconds / 3600:g} hours of the budget are spent (--max-hours)"
+        return None
+
+    def _timed(self, profile: OptimizationProfile, built: Sequence[BuiltEngine]) -> MeasuredProfile:
+        grid = choose_grid(self._histogram, profile)
+        newest = built[-1]
+        for refinement in range(REFINEMENTS + 1):
+            self._fill_in(newest, grid)
+            recorded = [self._bench.recorded(engine) for engine in built]
+            measured = measured_profile(profile, recorded)
+            error = interpolation_error(measured.curves[Mode.ENQUEUE], grid, self._histogram)
+            if error is None or error <= LARGEST_ERROR or refinement == REFINEMENTS:
+                break
+            grid = refined(grid, self._histogram, profile, len(grid.sizes) // 4)
+        if error is not None:
+            self.interpolation_errors[profile] = error
+        for one in recorded:
+            self._used[f"{one.engine.spec.key}.{one.engine.repeat}"] = one
+        return measured
+
+    def _fill_in(self, engine: BuiltEngine, grid: Grid) -> None:
+        axes = self._bench.model.axes
+        self._bench.time(engine, [(0, Size(axes, tuple(row))) for row in grid.sizes.tolist()])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmedSet:
+    """A profile set built as one engine and timed: a curve for each profile, in order, and the build."""
+
+    engine: BuiltEngine
+    curves: tuple[Curve, ...]
+
+
+def confirm_set(
+    bench: Bench, profiles: ProfileSet, sizes_by_profile: Sequence[NDArray[np.int64]], mode: Mode
+) -> ConfirmedSet:
+    """Build a set as one engine and time each profile at the sizes that it is to serve.
+
+    Raises EngineError where the build or a timing fails.
+    """
+    spec = bench.spec(profiles)
+    built = [engine for engine in bench.builds(spec) if engine.is_built]
+    engine = built[-1] if built else bench.build(spec, len(bench.builds(spec)))
+    if not engine.is_built:
+        raise EngineError(engine.reason or "not known", engine.outcome)
+    axes = bench.model.axes
+    places = [
+        (index, Size(axes, tuple(row)))
+        for index, sizes in enumerate(sizes_by_profile)
+        for row in sizes.tolist()
+    ]
+    bench.time(engine, places)
+    measurements = bench.recorded(engine).measurements
+    curves = []
+    for index, profile in enumerate(profiles):
+        own = {m.size: m.summary.p50_ms for m in measurements if (m.profile_index, m.mode) == (index, mode)}
+        if not own:
+            raise TunerError(f"profile {index} of the confirmed set serves no size; ask for fewer profiles")
+        ordered = sorted(own, key=lambda size: size.values)
+        rows = np.array([size.values for size in ordered], dtype=np.int64)
+        curves.append(Curve(profile, rows, np.array([own[s] for s in ordered])))
+    return ConfirmedSet(engine=engine, curves=tuple(curves))

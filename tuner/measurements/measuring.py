@@ -1,0 +1,102 @@
+"""Times all sizes of one engine in one go: a heating run, then several rounds in random order.
+
+Each size is visited once a round, so its samples are spread over the whole time and a drift is seen; a
+size's measurements are given as soon as its last visit is over.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tuner.errors import TunerError
+from tuner.measurements.caveats import Circumstances, caveats_of
+from tuner.measurements.gpu_state import GpuState
+from tuner.measurements.measurement import Measurement, Mode
+from tuner.measurements.runner import Runner, SizeTask, SizeTiming
+from tuner.measurements.timing import SamplingRule, summarise
+
+HEATING = SamplingRule(min_samples=10, max_samples=2000, precision=1e-9, max_ms=500)
+"""Half a second of the heaviest size, so that clocks have risen before anything counts."""
+
+ReadState = Callable[[], GpuState | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visiting:
+    """How sizes are visited: by which rule, how often, in which random order."""
+
+    rule: SamplingRule = field(default_factory=SamplingRule)
+    rounds: int = 2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise TunerError(f"{self.rounds} rounds; each size needs at least one visit")
+
+
+@dataclass(slots=True)
+class _Visits:
+    timings: list[SizeTiming]
+    states: list[GpuState]
+
+
+def measure_tasks(
+    runner: Runner, tasks: Sequence[SizeTask], visiting: Visiting, *, fill: str, read_state: ReadState
+) -> Iterator[Measurement]:
+    """Measurements of every task in every mode; the GPU's state is read outside of what is timed."""
+    if not tasks:
+        return
+    runner.time(max(tasks, key=lambda task: task.size.work), HEATING)
+    visits = [_Visits([], []) for _ in tasks]
+    order = list(range(len(tasks)))
+    for round_number in range(visiting.rounds):
+        random.Random(f"{visiting.seed}/{round_number}").shuffle(order)
+        for i in order:
+            states = [read_state()]
+            visits[i].timings.append(runner.time(tasks[i], visiting.rule))
+            states.append(read_state())
+            visits[i].states += [state for state in states if state is not None]
+            if round_number == visiting.rounds - 1:
+                yield from _measurements(tasks[i], visits[i], fill)
+
+
+def _measurements(task: SizeTask, visits: _Visits, fill: str) -> Iterator[Measurement]:
+    timings = visits.timings
+    for mode in Mode:
+        if not all(mode in timing.samples_ms for timing in timings):
+            continue
+        by_visit = tuple(timing.samples_ms[mode] for timing in timings)
+        samples = tuple(ms for visit in by_visit for ms in visit)
+        summary = summarise(samples)
+        enqueue_ms = _median(timing.enqueue_ms for timing in timings) if mode is Mode.ENQUEUE else None
+        h2d_ms, d2h_ms = _median(t.h2d_ms for t in timings), _median(t.d2h_ms for t in timings)
+        about = Circumstances(
+            summary=summary,
+            visits=by_visit,
+            is_precise=all(mode in timing.precise for timing in timings),
+            enqueue_ms=enqueue_ms,
+            h2d_ms=h2d_ms,
+            d2h_ms=d2h_ms,
+            gpu_states=tuple(visits.states),
+        )
+        yield Measurement(
+            profile_index=task.profile_index,
+            size=task.size,
+            mode=mode,
+            summary=summary,
+            input_fill=fill,
+            first_run_ms=timings[0].first_run_ms,
+            h2d_ms=h2d_ms,
+            d2h_ms=d2h_ms,
+            enqueue_ms=enqueue_ms,
+            samples_ms=samples,
+            caveats=tuple(str(caveat) for caveat in caveats_of(about)),
+        )
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None

@@ -1,0 +1,131 @@
+"""Counts the rows of all files, several pieces at a time; a file that breaks on the way counts for nothing."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from tuner.errors import DamagedFile
+from tuner.logs.clean import Rules, clean_rows
+from tuner.logs.columns import FileColumns
+from tuner.logs.log_file import LogFile, Piece, Refused, TimeWindow, Wanted
+from tuner.traffic.counted import Counted, FileRows
+from tuner.traffic.runnable import Runnable
+from tuner.traffic.tally import Tally
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes and the rows done so far."""
+
+_MOST_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What counting a piece needs besides the piece."""
+
+    columns: FileColumns
+    rules: Rules
+    rows: FileRows
+
+
+@dataclass(frozen=True, slots=True)
+class Ingest:
+    """The files with what their columns mean, and what holds for all rows."""
+
+    files: tuple[tuple[LogFile, FileColumns], ...]
+    rules: Rules
+    runnable: Runnable
+    window: TimeWindow
+    splits_untimed: bool
+    has_snapshots: bool = False
+
+    def tasks(self) -> Iterator[tuple[LogFile, Task]]:
+        for place, (file, columns) in enumerate(self.files):
+            rows = FileRows(
+                file.source.name,
+                file.source.base_name,
+                self.runnable,
+                self.window,
+                self.splits_untimed,
+                place if self.has_snapshots else None,
+            )
+            yield file, Task(columns, self.rules, rows)
+
+    def wanted(self, columns: FileColumns) -> Wanted:
+        return Wanted(columns.names, columns.time, self.window)
+
+
+def count_files(ingest: Ingest, progress: Progress | None = None) -> Counted:
+    """Everything counted; memory is bounded by the tally and a few blocks a thread."""
+    total = Counted(Tally(ingest.rules.axes))
+    threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
+    pool = _Pool(threads)
+    try:
+        for counted in pool.by_file(ingest):
+            total.merge(counted)
+            if progress is not None:
+                progress(total.byte_count, total.row_count)
+    finally:
+        pool.close()
+    return total
+
+
+class _Pool:
+    """Worker threads with a bounded queue; order of files and pieces is kept."""
+
+    def __init__(self, threads: int) -> None:
+        self._pool = ThreadPoolExecutor(threads)
+        self._most_waiting = 2 * threads
+        self._stop = threading.Event()
+
+    def close(self) -> None:
+        self._stop.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def by_file(self, ingest: Ingest) -> Iterator[Counted]:
+        """What each file counts for, in order."""
+        for file, task in ingest.tasks():
+            try:
+                yield self._file(file, task, ingest)
+            except DamagedFile as error:
+                broken = Counted(Tally(ingest.rules.axes))
+                broken.reject_file(error)
+                yield broken
+
+    def _file(self, file: LogFile, task: Task, ingest: Ingest) -> Counted:
+        wanted = ingest.wanted(task.columns)
+        if file.fast_pieces is not None:
+            try:
+                return self._pieces(file.fast_pieces(wanted), task)
+            except Refused:
+                pass
+        return self._pieces(file.pieces(wanted), task)
+
+    def _pieces(self, pieces: Iterator[Piece], task: Task) -> Counted:
+        counted = Counted(Tally(task.rules.axes))
+        waiting: deque[Future[Counted]] = deque()
+        try:
+            for piece in pieces:
+                waiting.append(self._pool.submit(self._count, piece, task, counted.tally.level))
+                if len(waiting) >= self._most_waiting:
+                    counted.merge(waiting.popleft().result())
+            while waiting:
+                counted.merge(waiting.popleft().result())
+        finally:
+            for future in waiting:
+                future.cancel()
+        return counted
+
+    def _count(self, piece: Piece, task: Task, level: int) -> Counted:
+        """Count one piece in buckets of the level that the file has reached, so that few cells come back."""
+        counted = Counted(Tally(task.rules.axes, level))
+        for block in piece():
+            if self._stop.is_set():
+                break
+            rows = None if block.is_outside_window else clean_rows(block, task.columns, task.rules)
+            counted.add_block(block, rows, task.rows)
+        return counted

@@ -1,0 +1,59 @@
+"""Sentences for the user: how the log was understood, what was assumed, and what was left out on purpose."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tuner.traffic.counted import Counted
+from tuner.traffic.open_logs import OpenLogs
+
+_KINDS = {
+    "requests": "a row is one request",
+    "batches": "a row is one executed batch",
+    "histogram": "a row is a size with its count",
+    "cumulative": "a row is a bucket that includes all smaller ones",
+    "counters": "a row is a counter that only grows",
+}
+
+
+def told(logs: OpenLogs, counted: Counted) -> tuple[str, ...]:
+    notes = [_understood(logs)]
+    notes += _columns(logs)
+    notes += logs.notes
+    notes += counted.problems
+    notes += [f"{count} rows {why} are left out" for why, count in counted.skipped.items()]
+    notes += [
+        f"{count} rows are padded to a multiple of {logs.settings.align[axis]} in {axis}"
+        for axis, count in counted.padded.items()
+    ]
+    return tuple(notes + _times(logs, counted))
+
+
+def _understood(logs: OpenLogs) -> str:
+    forms = Counter(file.form for file in logs.files)
+    files = ", ".join(f"{count} {form} {'file' if count == 1 else 'files'}" for form, count in forms.items())
+    kind = logs.question.log_kind
+    forced = " (as --log-kind says)" if logs.settings.log_kind else ""
+    return f"kind {kind}: {_KINDS[kind]}{forced}; {files}"
+
+
+def _columns(logs: OpenLogs) -> list[str]:
+    """What the columns mean, with the number of files where files differ."""
+    told = Counter(sentence for columns in logs.columns for sentence in columns.sentences())
+    everywhere = len(logs.columns)
+    return [
+        sentence if count == everywhere else f"{sentence}, in {count} of {everywhere} files"
+        for sentence, count in told.items()
+    ]
+
+
+def _times(logs: OpenLogs, counted: Counted) -> list[str]:
+    notes = []
+    if counted.time_units:
+        forced = " as --time-unit says" if logs.settings.time_unit else " by their size"
+        notes.append(f"bare times are read in {', '.join(sorted(counted.time_units))}{forced}")
+    if counted.has_zoneless:
+        notes.append("some times have no zone and are taken as UTC")
+    if counted.unreadable_time_count:
+        notes.append(f"{counted.unreadable_time_count} times cannot be read; their sizes count all the same")
+    return notes

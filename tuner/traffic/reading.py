@@ -1,0 +1,178 @@
+"""From log files to traffic: opens them, counts their rows, cuts off the holdout and gives the account."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tuner.errors import TunerError
+from tuner.logs import reasons
+from tuner.logs.clean import Rules
+from tuner.logs.columns import bound_axis
+from tuner.logs.log_file import LogFile
+from tuner.logs.times import parse_time, to_datetime
+from tuner.model import Model
+from tuner.settings import LogSettings
+from tuner.traffic.cells import Cells
+from tuner.traffic.counted import Counted
+from tuner.traffic.cumulative import bucket_counts, counter_growth, refuse_unsure
+from tuner.traffic.holdout import cut
+from tuner.traffic.ingest import Ingest, Progress, count_files
+from tuner.traffic.notes import told
+from tuner.traffic.open_logs import OpenLogs, open_logs
+from tuner.traffic.runnable import Runnable
+from tuner.traffic.tally import UNTIMED_TUNE
+from tuner.traffic.traffic import Rejection, Traffic
+
+_BATCH_NAMES = ("batch", "batch_size", "n")
+
+
+def read_traffic(settings: LogSettings, model: Model | None, progress: Progress | None = None) -> Traffic:
+    """All valid requests of the logs; memory does not grow with the files.
+
+    Rows that are no valid request are counted in `Traffic.rejections`; whether there are too many is for
+    `refuse_too_many_rejections` to say. Raises TunerError where nothing usable is left, where a column cannot
+    be found, and where the only file is damaged.
+    """
+    logs = open_logs(settings, model)
+    kind = logs.question.log_kind
+    ingest = Ingest(
+        files=tuple(zip(logs.files, logs.columns, strict=True)),
+        rules=_rules(logs),
+        runnable=Runnable(model, logs.axes),
+        window=_window(settings),
+        splits_untimed=kind in ("requests", "batches"),
+        has_snapshots=kind == "counters" and not any(columns.time for columns in logs.columns),
+    )
+    counted = count_files(ingest, progress)
+    for error in logs.damaged:
+        counted.reject_file(error)
+    return _traffic(logs, counted)
+
+
+def refuse_too_many_rejections(traffic: Traffic, settings: LogSettings) -> None:
+    """TunerError where more rows were rejected than the settings allow; to be called once they were shown."""
+    rejected, rows = traffic.rejected_count, traffic.row_count
+    if not rejected:
+        return
+    account = ", ".join(f"{reason} {rejection.count}" for reason, rejection in traffic.rejections.items())
+    if settings.strict:
+        raise TunerError(f"{rejected} of {rows} rows are rejected ({account}), and --strict accepts none")
+    if rejected > settings.max_rejected * rows:
+        raise TunerError(
+            f"{rejected} of {rows} rows are rejected ({account}), {rejected / rows:.1%} where "
+            f"{settings.max_rejected:.6g} of all is accepted; mend the logs or raise --max-rejected"
+        )
+
+
+def _rules(logs: OpenLogs) -> Rules:
+    question, settings, model = logs.question, logs.settings, logs.model
+    for name, values in (("--align", settings.align), ("--cap", settings.cap)):
+        for axis in values:
+            if axis not in question.axes:
+                raise TunerError(
+                    f"{name} {axis}: there is no such axis; the axes are {', '.join(question.axes)}"
+                )
+    least = {axis: 0 for axis in question.axes if _may_be_zero(axis, model)}
+    is_real = model is not None and bool(model.outputs or model.content_hash)
+    wrong_rank = reasons.MODEL_CANNOT_RUN if is_real else reasons.INPUTS_DISAGREE
+    bound = bound_axis(question, logs.columns)
+    return Rules(question.axes, least, settings.align, bound, settings.time_unit, wrong_rank)
+
+
+def _may_be_zero(axis: str, model: Model | None) -> bool:
+    """An ONNX model runs empty tensors; of a model known from measurements alone nobody can say so.
+
+    A batch of zero is no request.
+    """
+    return model is not None and bool(model.outputs) and axis != model.batch_axis
+
+
+def _window(settings: LogSettings) -> tuple[int | None, int | None]:
+    since = parse_time(settings.since, "--since") if settings.since else None
+    until = parse_time(settings.until, "--until") if settings.until else None
+    if since is not None and until is not None and since >= until:
+        raise TunerError(f"--since {settings.since} is not before --until {settings.until}")
+    return since, until
+
+
+def _traffic(logs: OpenLogs, counted: Counted) -> Traffic:
+    cells = counted.tally.cells()
+    if not len(cells.counts):
+        raise TunerError(_nothing_usable(logs, counted))
+    kind = logs.question.log_kind
+    cells, more_notes = _without_cumulation(cells, logs, counted)
+    requests_axis = _requests_axis(logs) if kind == "batches" else None
+    parts = cut(cells, logs.axes, requests_axis)
+    return Traffic(
+        histogram=parts.histogram,
+        tune=parts.tune,
+        holdout=parts.holdout,
+        holdout_by=parts.holdout_by,
+        buckets=parts.buckets,
+        start=None if counted.start_us is None else to_datetime(counted.start_us),
+        end=None if counted.end_us is None else to_datetime(counted.end_us),
+        log_kind=kind,
+        requests_axis=requests_axis,
+        row_count=counted.row_count,
+        rejections=_rejections(counted, {file.source.name: file for file in logs.files}),
+        notes=(*told(logs, counted), *more_notes),
+    )
+
+
+def _without_cumulation(cells: Cells, logs: OpenLogs, counted: Counted) -> tuple[Cells, list[str]]:
+    """Cells that count each request once, with what has to be said of them."""
+    notes: list[str] = []
+    if logs.question.log_kind == "counters":
+        if counted.tally.level:
+            raise TunerError("kind counters: too many snapshots; narrow them down with --since and --until")
+        cells, restarted = counter_growth(cells, len(logs.axes))
+        notes += (
+            [f"counters started anew {restarted} times; what they had then counts whole"] if restarted else []
+        )
+        if counted.start_us is None:
+            cells = Cells(np.full(len(cells.counts), UNTIMED_TUNE), cells.sizes, cells.counts)
+    elif logs.question.log_kind == "cumulative" and logs.settings.log_kind is None:
+        refuse_unsure(cells)
+    bound = bound_axis(logs.question, logs.columns)
+    if bound is not None:
+        cells = bucket_counts(cells, logs.axes, bound, logs.settings.cap)
+        notes.append(f"sizes of {bound} are upper bounds of buckets; the requests in a bucket may be smaller")
+    cells = cells.in_order()
+    return cells.merged(cells.starts_us), notes
+
+
+def _nothing_usable(logs: OpenLogs, counted: Counted) -> str:
+    if counted.problems and counted.row_count == len(counted.problems):
+        return counted.problems[0]
+    account = [f"{reason} {count}" for reason, count in counted.rejected.items()]
+    account += [f"{count} {why}" for why, count in counted.skipped.items()]
+    first = min(counted.first_places.values(), default=None)
+    files = {file.source.name: file for file in logs.files}
+    place = f", the first at {_place(first, files)}" if first else ""
+    return f"no usable rows: {counted.row_count} rows read, {', '.join(account) or 'none there'}{place}"
+
+
+def _rejections(counted: Counted, files: Mapping[str, LogFile]) -> dict[str, Rejection]:
+    return {
+        reason: Rejection(counted.rejected[reason], _place(counted.first_places[reason], files))
+        for reason in reasons.REASONS
+        if reason in counted.rejected
+    }
+
+
+def _place(place: tuple[str, int], files: Mapping[str, LogFile]) -> str:
+    name, row = place
+    return name if row < 0 or name not in files else files[name].place(row)
+
+
+def _requests_axis(logs: OpenLogs) -> str:
+    known = logs.model.batch_axis if logs.model is not None else None
+    axis = known or next((axis for axis in logs.axes if axis in _BATCH_NAMES), None)
+    if axis is None:
+        raise TunerError(
+            f"kind batches needs an axis that is the batch, and none of {', '.join(logs.axes)} is known as one; "
+            "pass --log-kind requests, or map --axis batch=COLUMN"
+        )
+    return axis
