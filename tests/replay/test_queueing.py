@@ -81,7 +81,7 @@ def test_mean_number_in_the_server_is_rate_times_response_as_little_says():
     arrivals = poisson(200_000, 500, seed=7)
     service = service_of(arrivals, 8, lambda seq, batch: 2.0 + 0.5 * batch)
     batcher = Batcher(max_batch=8, preferred_batch_size=(4,), max_queue_delay_microseconds=3000)
-    start_s, finish_s = lives(arrivals, service, Server(batcher=batcher, contexts=2))
+    _, finish_s = lives(arrivals, service, Server(batcher=batcher, contexts=2))
     found = replay(arrivals, service, Server(batcher=batcher, contexts=2))
     times = np.concatenate([arrivals.arrival_s, finish_s])
     steps = np.concatenate([np.ones(len(arrivals)), -np.ones(len(arrivals))])
