@@ -19,6 +19,7 @@ from tuner.commands.config import PASS_ON, config
 from tuner.commands.export import export
 from tuner.commands.init import init
 from tuner.commands.recommend import recommend
+from tuner.commands.report import report
 from tuner.commands.schema import schema
 from tuner.commands.settings_file import settings_of
 from tuner.errors import TunerError
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "init": init,
     "config": config,
     "recommend": recommend,
+    "report": report,
     "export": export,
     "schema": schema,
 }

@@ -107,7 +107,7 @@ def backup_path(database: Path, version: str) -> Path:
 def _to_2(operations: Operations) -> None:
     """History of traffic and documents; plans beyond 2 GiB and long names on servers that limit them."""
     connection = operations.get_bind()
-    tables.metadata.create_all(connection, tables=[tables.traffic, tables.documents])
+    tables.metadata.create_all(connection, tables=[tables.traffic, tables.documents, tables.runs])
     if connection.dialect.name == "sqlite":
         return  # its columns hold numbers and texts of any length
     for column in ("plan_bytes", "device_memory_bytes"):

@@ -24,7 +24,7 @@ from tuner.recommendation.night import Check, LastSearch
 from tuner.recommendation.scored import RecommendSettings, scored_traffic, under_cap
 from tuner.replay.score import Judge, latency_table
 from tuner.search.compose import best_sets
-from tuner.traffic.drift import Shift, cells_of, shift_between
+from tuner.traffic.shift import Shift, cells_of, shift_between
 from tuner.traffic.traffic import Traffic
 
 MAX_SHIFT = 0.1

@@ -10,7 +10,7 @@ from typing import Any
 from tuner.profiles.profile import ProfileSet
 from tuner.recommendation.gain import Gain
 from tuner.recommendation.json_place import Place
-from tuner.traffic.drift import Cells, Shift
+from tuner.traffic.shift import Cells, Shift
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
