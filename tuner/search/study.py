@@ -12,12 +12,16 @@ from typing import Any
 import optuna
 from optuna.distributions import BaseDistribution, IntDistribution
 from optuna.trial import TrialState
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from tuner.axes import Size
 from tuner.errors import TunerError
-from tuner.measurements.store import LOCK_WAIT_S
+from tuner.measurements.connecting import (
+    engine_options,
+    store_error,
+    url_without_password,
+    wait_for_server,
+)
 from tuner.profiles.profile import OptimizationProfile
 from tuner.search.space import Space
 
@@ -59,33 +63,22 @@ def storage_errors(url: str) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
-        cause = error.__cause__ or error
-        what = str(getattr(cause, "orig", None) or cause).splitlines()[0]
-        raise TunerError(f"the study in {_shown(url)} cannot be used: {what}; {_what_to_do(what)}") from error
+        cause = error if isinstance(error, SQLAlchemyError) else error.__cause__
+        raise store_error(url, cause if isinstance(cause, SQLAlchemyError) else error) from error
     except (RuntimeError, AssertionError) as error:  # how Optuna greets tables of another version
         if "optuna" not in str(error).lower() and "schema" not in str(error).lower():
             raise
         what = str(error).splitlines()[0]
-        raise TunerError(
-            f"the study in {_shown(url)} cannot be used: {what}; give another --store"
-        ) from error
-
-
-def _what_to_do(what: str) -> str:
-    if "locked" in what:
-        return f"another process held it for more than {LOCK_WAIT_S} s; try again when it has ended"
-    return "give another --store, or restore it from a backup"
-
-
-def _shown(url: str) -> str:
-    return make_url(url).render_as_string(hide_password=True)
+        raise TunerError(f"store {url_without_password(url)}: {what}; give another --store") from error
 
 
 def open_storage(url: str) -> optuna.storages.RDBStorage:
-    """Optuna's tables in the store's database; waits for a lock as long as the store does."""
+    """Optuna's tables in the store's database; waits for a lock or a server as long as the store does."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    arguments = {"connect_args": {"timeout": LOCK_WAIT_S}} if url.startswith("sqlite") else {}
-    return optuna.storages.RDBStorage(url, engine_kwargs=arguments)
+    storage = optuna.storages.RDBStorage(url, engine_kwargs=engine_options(url))
+    if storage.engine.dialect.name != "sqlite":
+        wait_for_server(storage.engine)
+    return storage
 
 
 def open_study(name: str, storage: optuna.storages.BaseStorage) -> optuna.Study:
