@@ -12,7 +12,6 @@ from tuner.errors import UsageError
 from tuner.settings import LogSettings
 
 if TYPE_CHECKING:
-    from tuner.recommendation.check import CheckLimits
     from tuner.recommendation.scored import RecommendSettings
 
 
@@ -26,7 +25,6 @@ def option(flag: str, text: str, **settings: Any) -> Any:
 _log = partial(option, rich_help_panel="Logs")
 _judging = partial(option, rich_help_panel="Judging")
 _search = partial(option, rich_help_panel="Search")
-_deployed = partial(option, rich_help_panel="Deployed")
 _output = partial(option, rich_help_panel="Output")
 
 
@@ -93,31 +91,12 @@ Builds = Annotated[int, _search("--builds", "Most profiles to build or look up."
 MaxHours = Annotated[float | None, _search("--max-hours", "Start no build after so many hours.", min=0.0)]
 Seed = Annotated[int, _search("--seed", "Seed of the search.", min=0)]
 
-Deployed = Annotated[
-    str | None,
-    _deployed("--deployed", "The document in production: what is kept or changed.", metavar="FILE"),
-]
-MinGain = Annotated[str, _deployed("--min-gain", "What a change has to save, like 2%.", metavar="SHARE")]
-MaxShift = Annotated[
-    str, _deployed("--max-shift", "Share of the traffic that may move to other sizes.", metavar="SHARE")
-]
-MaxUncovered = Annotated[
-    str, _deployed("--max-uncovered", "Share of requests that profiles may newly miss.", metavar="SHARE")
-]
-Force = Annotated[bool, _deployed("--force", "Search even where nothing has changed.")]
-Metrics = Annotated[
-    str | None, _output("--metrics", "Prometheus text file, for node exporter's collector.", metavar="FILE")
-]
-
 Out = Annotated[str, _output("--out", "Where the document goes.", metavar="FILE")]
 Json = Annotated[bool, _output("--json", "Print JSON instead of tables.")]
 Quiet = Annotated[bool, _output("--quiet", "Print nothing but errors.", short=("-q",))]
 Verbose = Annotated[bool, _output("--verbose", "Say more about what is done.", short=("-v",))]
 
 DEFAULT_MAX_REJECTED = "1%"
-DEFAULT_MIN_GAIN = "2%"
-DEFAULT_MAX_SHIFT = "10%"
-DEFAULT_MAX_UNCOVERED = "0.1%"
 DEFAULT_STORE = "sqlite:///tuner.db"
 
 
@@ -152,18 +131,6 @@ def share(flag: str, text: str) -> float:
     if rest or not 0 <= value <= 1:
         raise UsageError(f"{flag} '{text}' cannot be read; write a share like 1% or 0.01")
     return value
-
-
-def check_limits(given: dict[str, Any]) -> CheckLimits:
-    """What counts as drift and what a change has to bring."""
-    from tuner.recommendation.check import CheckLimits
-    from tuner.recommendation.decide import Margins
-
-    margins = Margins(
-        min_gain=share("--min-gain", given["min_gain"]),
-        max_uncovered=share("--max-uncovered", given["max_uncovered"]),
-    )
-    return CheckLimits(margins, share("--max-shift", given["max_shift"]))
 
 
 def log_settings(given: dict[str, Any]) -> LogSettings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tuner.commands import engine_options, export_options, options
+from tuner.commands import deployed_options, engine_options, export_options, options
 from tuner.errors import TunerError
 
 
@@ -45,6 +45,11 @@ def recommend(
     time_limit: engine_options.TimeLimit = engine_options.DEFAULT_TIME_LIMIT,
     memory_limit: engine_options.MemoryLimit = None,
     device: engine_options.Device = 0,
+    deployed: deployed_options.DeployedFile = None,
+    min_gain: deployed_options.MinGain = deployed_options.DEFAULT_MIN_GAIN,
+    max_shift: deployed_options.MaxShift = deployed_options.DEFAULT_MAX_SHIFT,
+    max_uncovered: deployed_options.MaxUncovered = deployed_options.DEFAULT_MAX_UNCOVERED,
+    force: deployed_options.Force = False,
     out: options.Out = "profile.json",
     to: export_options.To = None,
     to_file: export_options.ToFile = None,
@@ -58,7 +63,7 @@ def recommend(
     """
     given = locals()
     from tuner.commands.recommending import by_measurements, by_rule
-    from tuner.recommendation.document import as_document, document_text, write_document
+    from tuner.recommendation.document import as_document, document_text
     from tuner.recommendation.output_file import check_writable
 
     if rule is None and model is None and measurements is None:
@@ -70,10 +75,8 @@ def recommend(
     if to is not None:
         export_options.check_export(given)
     found = by_rule(given) if rule is not None else by_measurements(given)
-    document = as_document(found)
-    write_document(out, document)
     if as_json:
-        print(document_text(document), end="")
+        print(document_text(as_document(found)), end="")
     elif not quiet:
         from tuner.commands.console import results
         from tuner.report.terminal import recommendation_view

@@ -4,59 +4,102 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.commands import engine_options, options
+from tuner.commands import deployed_options, engine_options, options
 
 if TYPE_CHECKING:
     from tuner.measurements.source import ProfileSource
     from tuner.measurements.store import Store
     from tuner.model import Model
     from tuner.recommendation.recommendation import Recommendation
+    from tuner.recommendation.scored import RecommendSettings
     from tuner.traffic.traffic import Traffic
 
 
 def by_rule(given: dict[str, Any]) -> Recommendation:
     """A recommendation by rule: logs and perhaps a model in, nothing measured."""
+    from tuner.commands.publishing import publish
     from tuner.commands.reading import read_logs
     from tuner.onnx_file import read_onnx
     from tuner.recommendation.by_rule import recommend_by_rule
 
     model = read_onnx(given["model"]) if given["model"] else None
     cap = options.whole_numbers("--cap", given["cap"])
-    return recommend_by_rule(
+    found = recommend_by_rule(
         read_logs(given, model), model, given["rule"], profiles=given["profiles"] or 1, cap=cap
     )
+    publish(given, found, None)
+    return found
 
 
 def by_measurements(given: dict[str, Any]) -> Recommendation:
-    """A recommendation judged by recorded curves, or by engines built here where there is a GPU."""
-    from tuner.commands.console import progress_bar
+    """A recommendation judged by recorded curves, or by engines built here where there is a GPU.
+
+    The document is written and the night stored before this returns.
+    """
+    from tuner.commands.publishing import Started, publish
+    from tuner.commands.stopping import saying_what_is_saved
+    from tuner.measurements.store import open_store
+    from tuner.onnx_file import read_onnx
+
+    settings = options.recommend_settings(given)
+    deployed_options.read_deployed_file(given)  # a wrong one is said before anything is measured
+    model = read_onnx(given["model"]) if given["model"] else None
+    with open_store(given["store"]) as store, saying_what_is_saved(store):
+        started = Started.now(store)
+        found = _overnight(given, model, store, settings)
+        publish(given, found, started)
+    return found
+
+
+def _overnight(
+    given: dict[str, Any], model: Model | None, store: Store, settings: RecommendSettings
+) -> Recommendation:
     from tuner.commands.reading import read_logs
     from tuner.measurements.gpu_state import gpu_facts
     from tuner.measurements.opening import open_recorded
-    from tuner.measurements.store import open_store
-    from tuner.onnx_file import read_onnx
+    from tuner.recommendation.overnight import recommend_overnight
+
+    gpu = gpu_facts(given["device"]) if model is not None and given["measurements"] is None else None
+    if model is not None and gpu is not None:
+        traffic = read_logs(given, model)
+        stored = deployed_options.stored_curves(given, store, model)
+        wishes = f"{engine_options.wishes(given)} {gpu}"
+    else:
+        stored = open_recorded(store, given["measurements"], model)
+        traffic = read_logs(given, stored.model)
+        wishes = ""
+
+    def search() -> tuple[Recommendation, ProfileSource]:
+        source = stored
+        if model is not None and gpu is not None:
+            source = _built_source(given, model, store, traffic)
+        assert not isinstance(source, str)  # without a GPU there are stored curves, or an error before this
+        return _searched(given, traffic, source, settings, store), source
+
+    night = deployed_options.night_of(given, store, stored, wishes)
+    return recommend_overnight(traffic, night, settings, search)
+
+
+def _searched(
+    given: dict[str, Any],
+    traffic: Traffic,
+    source: ProfileSource,
+    settings: RecommendSettings,
+    store: Store,
+) -> Recommendation:
+    from tuner.commands.console import progress_bar
     from tuner.recommendation.recommend import recommend as run
 
-    settings = options.recommend_settings(given)
-    model = read_onnx(given["model"]) if given["model"] else None
-    with open_store(given["store"]) as store:
-        builds_here = model is not None and given["measurements"] is None and gpu_facts(given["device"])
-        if model is not None and builds_here:
-            traffic = read_logs(given, model)
-            source: ProfileSource = _built_source(given, model, store, traffic)
-        else:
-            source = open_recorded(store, given["measurements"], model)
-            traffic = read_logs(given, source.model)
-        with progress_bar("searching", quiet=given["quiet"]) as advance:
-            return run(
-                traffic,
-                source,
-                settings,
-                store.url,
-                lambda trial, left: advance(
-                    trial.number + 1, trial.number + 1 + left, f"opt {trial.profile.opt.short}"
-                ),
-            )
+    with progress_bar("searching", quiet=given["quiet"]) as advance:
+        return run(
+            traffic,
+            source,
+            settings,
+            store.url,
+            lambda trial, left: advance(
+                trial.number + 1, trial.number + 1 + left, f"opt {trial.profile.opt.short}"
+            ),
+        )
 
 
 def _built_source(given: dict[str, Any], model: Model, store: Store, traffic: Traffic) -> ProfileSource:

@@ -10,8 +10,6 @@ MIN_GAIN = 0.02
 """What a change has to save at least, as a share of the objective."""
 MAX_UNCOVERED = 0.001
 """Share of requests that the deployed set may leave uncovered before that alone is a reason."""
-RETURN_FACTOR = 2.0
-"""How many times the margin a set has to gain that was replaced by the one it would replace now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +25,17 @@ class Case:
     """What is known of a challenger against the deployed set.
 
     `tune` and `holdout` are gains over the deployed set, None where there is no such traffic or the
-    deployed set cannot be judged, for `unjudged`. `newly_covered` is the share of requests that the
-    challenger covers and the deployed set does not. `returns` says that the challenger is the set which
-    the deployed one replaced. `contended` is the share of the measurements behind either set that others
+    deployed set cannot be judged, for `unjudged`; `recent` is the gain over the last nights together.
+    `newly_covered` is the share of requests that the challenger covers and the deployed set does not.
+    `contended` is the share of the measurements behind either set that others
     on the GPU disturbed. `other_model` says that the deployed set was tuned for another model.
     """
 
     is_same: bool = False
     tune: Gain | None = None
     holdout: Gain | None = None
+    recent: Gain | None = None
     newly_covered: float = 0.0
-    returns: bool = False
     contended: float = 0.0
     other_model: bool = False
     unjudged: str = "it was not measured"
@@ -77,14 +75,17 @@ def _by_gain(case: Case, margins: Margins) -> Decision:
     )
     if gain is None:
         return Decision("keep", f"the deployed set cannot be compared: {case.unjudged}")
-    needed = margins.min_gain * (RETURN_FACTOR if case.returns else 1.0)
+    needed = margins.min_gain
     if gain.value < needed:
-        again = ", twice the margin since it would change back" if case.returns else ""
-        return Decision(
-            "keep", f"the best set found gains {gain.value:.1%} {where}, less than {needed:.1%}{again}"
-        )
+        return Decision("keep", f"the best set found gains {gain.value:.1%} {where}, less than {needed:.1%}")
     if gain.low <= 0:
         return Decision("keep", f"the gain of {gain} {where} is within noise")
     if case.tune is not None and case.tune.value <= 0:
         return Decision("keep", f"the gain of {gain} {where} is none on the tuned part ({case.tune})")
+    if case.recent is not None and case.recent.value < needed:
+        return Decision(
+            "keep",
+            f"the gain of {gain} {where} is {case.recent.value:.1%} over the last nights together, less than "
+            f"{needed:.1%}: what comes and goes is not followed",
+        )
     return Decision("change", f"saves {gain} {where}")

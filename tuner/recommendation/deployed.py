@@ -25,15 +25,16 @@ from tuner.profiles.routing import (
 from tuner.recommendation.evaluate import Router
 from tuner.recommendation.gain import Served
 from tuner.recommendation.json_place import Place, read_json
-from tuner.recommendation.night import LastSearch
+from tuner.recommendation.night import LastSearch, read_cells
 from tuner.recommendation.profile_document import ProfileDocument
 from tuner.recommendation.reading_document import document_at, upgraded
 from tuner.replay.score import Judge, latency_table
+from tuner.traffic.shift import Cells
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Deployed:
-    """A document in production. `last_search` and `replaced` are None where the document has none.
+    """A document in production. `last_search` and `recent` are None where the document has none.
 
     `evidence` holds the document's facts (GPU, TensorRT, precision, ...), empty for a profile by rule.
     """
@@ -41,7 +42,7 @@ class Deployed:
     document: ProfileDocument
     profiles: ProfileSet
     last_search: LastSearch | None
-    replaced: ProfileSet | None
+    recent: Cells | None
     evidence: Mapping[str, Any]
 
     @property
@@ -86,13 +87,13 @@ def deployed_of(place: Place, axes: tuple[str, ...] | None = None) -> Deployed:
             f"{document.source}: profiles have the axes {list(document.axes)}, the traffic {list(order)}; "
             "map the log's columns with --axis, or give the document of this model"
         )
-    searched, replaced = top.optional("last_search"), top.optional("replaced")
+    searched, recent = top.optional("last_search"), top.optional("recent")
     evidence = top.key("evidence").value
     return Deployed(
         document=document,
         profiles=_ordered(document.profile_set, order),
         last_search=LastSearch.read(searched) if searched else None,
-        replaced=_bounds(replaced, order) if replaced else None,
+        recent=read_cells(recent) if recent else None,
         evidence=evidence if isinstance(evidence, dict) else {},
     )
 
@@ -104,20 +105,9 @@ def _ordered(profiles: ProfileSet, axes: tuple[str, ...]) -> ProfileSet:
     return ProfileSet(tuple(OptimizationProfile(size(p.min), size(p.opt), size(p.max)) for p in profiles))
 
 
-def _bounds(place: Place, axes: tuple[str, ...]) -> ProfileSet:
-    found = []
-    for entry in place.items():
-        sizes = (
-            {axis: value.whole() for axis, value in entry.key(bound).entries().items()}
-            for bound in ("min", "opt", "max")
-        )
-        found.append(OptimizationProfile(*(Size.from_mapping(size, axes) for size in sizes)))
-    return ProfileSet(tuple(found))
-
-
-def same_opts(one: ProfileSet, other: ProfileSet | None) -> bool:
+def same_opts(one: ProfileSet, other: ProfileSet) -> bool:
     """True for sets with the same opts: ranges follow each night's traffic and cost next to nothing."""
-    return other is not None and {p.opt for p in one} == {p.opt for p in other}
+    return {p.opt for p in one} == {p.opt for p in other}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from tuner.model import Model
 from tuner.model_inputs import model_as_dict
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.profiles.routing import RoutingTable
-from tuner.recommendation.night import GainOver, NightRecord
+from tuner.recommendation.night import GainOver, NightRecord, cells_as_json
 from tuner.recommendation.output_file import replace_file
 from tuner.recommendation.reading_document import SCHEMA_VERSION
 from tuner.recommendation.recommendation import Evaluated, Evidence, Recommendation
@@ -106,8 +106,8 @@ def _expected(recommendation: Recommendation) -> Json:
         "unit": "ms",
         "value": _rounded(chosen.tune.value),
         "interval": None,
-        "tune": _score(chosen.tune),
-        "holdout": _score(chosen.holdout),
+        "tune": score_json(chosen.tune),
+        "holdout": score_json(chosen.holdout),
         "holdout_by": recommendation.traffic.holdout_by,
         "gap": _rounded(chosen.holdout.value / chosen.tune.value - 1) if chosen.holdout else None,
         "deployed": _compared(recommendation.deployed, recommendation.night),
@@ -118,7 +118,8 @@ def _expected(recommendation: Recommendation) -> Json:
     }
 
 
-def _score(score: Score | None) -> Json | None:
+def score_json(score: Score | None) -> Json | None:
+    """A score as it stands in the document, six significant digits each."""
     if score is None:
         return None
     return {
@@ -137,8 +138,8 @@ def _rule(rule: Evaluated, chosen: Evaluated) -> Json:
     return {
         "profiles": _profiles(rule.profiles),
         "judged_at": rule.judged_at,
-        "tune": _score(rule.tune),
-        "holdout": _score(rule.holdout),
+        "tune": score_json(rule.tune),
+        "holdout": score_json(rule.holdout),
         "gain": gain_over(rule, chosen.tune, rule.tune),
         "holdout_gain": gain_over(rule, chosen.holdout, rule.holdout),
         "reason": rule.reason,
@@ -157,8 +158,8 @@ def _alternative(evaluated: Evaluated | None) -> Json | None:
         return None
     return {
         "profiles": _profiles(evaluated.profiles),
-        "tune": _score(evaluated.tune),
-        "holdout": _score(evaluated.holdout),
+        "tune": score_json(evaluated.tune),
+        "holdout": score_json(evaluated.holdout),
     }
 
 
@@ -166,22 +167,22 @@ def _compared(evaluated: Evaluated | None, night: NightRecord | None) -> Json | 
     """The other set beside the one to run, with the gains of the challenger over the deployed one."""
     if evaluated is None:
         return None
-    gain = night.gain if night is not None and night.gain is not None else GainOver(None, None)
+    gain = night.gain if night is not None and night.gain is not None else GainOver()
     return {
         "profiles": _profiles(evaluated.profiles),
-        "tune": _score(evaluated.tune),
-        "holdout": _score(evaluated.holdout),
+        "tune": score_json(evaluated.tune),
+        "holdout": score_json(evaluated.holdout),
         **gain.as_json(),
     }
 
 
 def _night(night: NightRecord | None) -> Json:
     if night is None:
-        return {"check": None, "last_search": None, "replaced": None}
+        return {"check": None, "last_search": None, "recent": None}
     return {
         "check": night.check.as_json() if night.check else None,
         "last_search": night.last_search.as_json(),
-        "replaced": _profiles(night.replaced) if night.replaced else None,
+        "recent": cells_as_json(night.recent),
     }
 
 

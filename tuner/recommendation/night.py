@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tuner.profiles.profile import ProfileSet
 from tuner.recommendation.gain import Gain
 from tuner.recommendation.json_place import Place
 from tuner.traffic.shift import Cells, Shift
@@ -29,8 +28,7 @@ class LastSearch:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "axes": list(self.cells.axes),
-            "cells": self.cells.rows(),
+            **cells_as_json(self.cells),
             "uncovered_share": float(f"{self.uncovered:.6g}"),
             "settings": self.settings,
             "builds": self.builds,
@@ -39,14 +37,22 @@ class LastSearch:
 
     @classmethod
     def read(cls, place: Place) -> LastSearch:
-        axes = [axis.text() for axis in place.key("axes").items()]
         return cls(
-            cells=Cells.from_rows(axes, [_numbers(row, len(axes) + 3) for row in place.key("cells").items()]),
+            cells=read_cells(place),
             uncovered=place.key("uncovered_share").number(),
             settings=place.key("settings").text(),
             builds=place.key("builds").whole(),
             measurements=place.key("measurements").whole(),
         )
+
+
+def cells_as_json(cells: Cells) -> dict[str, Any]:
+    return {"axes": list(cells.axes), "cells": cells.rows()}
+
+
+def read_cells(place: Place) -> Cells:
+    axes = [axis.text() for axis in place.key("axes").items()]
+    return Cells.from_rows(axes, [_numbers(row, len(axes) + 3) for row in place.key("cells").items()])
 
 
 def _numbers(row: Place, length: int) -> list[float]:
@@ -101,21 +107,25 @@ def _interval(value: float, low: float, high: float) -> Mapping[str, float | Non
 class GainOver:
     """Gains of the challenger over the deployed set, None where they cannot be told."""
 
-    tune: Gain | None
-    holdout: Gain | None
+    tune: Gain | None = None
+    holdout: Gain | None = None
+    recent: Gain | None = None
 
     def as_json(self) -> dict[str, Any]:
+        named = (("gain", self.tune), ("holdout_gain", self.holdout), ("recent_gain", self.recent))
         return {
-            name: None if gain is None else _interval(gain.value, gain.low, gain.high)
-            for name, gain in (("gain", self.tune), ("holdout_gain", self.holdout))
+            name: None if gain is None else _interval(gain.value, gain.low, gain.high) for name, gain in named
         }
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class NightRecord:
-    """What a recommendation says beside its set: drift, gain over the deployed set, and what went before."""
+    """What a recommendation says beside its set: drift, gain over the deployed set, and what went before.
+
+    `recent` is the traffic of the last nights together, each later one weighing more.
+    """
 
     last_search: LastSearch
+    recent: Cells
     check: Check | None = None
     gain: GainOver | None = None
-    replaced: ProfileSet | None = None

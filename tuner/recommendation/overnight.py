@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tuner.measurements.source import ProfileSource, SourceFacts
 from tuner.measurements.store import same_hash
+from tuner.profiles.profile import ProfileSet
 from tuner.recommendation.check import (
     CheckLimits,
     check_deployed,
@@ -27,7 +28,12 @@ from tuner.recommendation.night import Check, GainOver, NightRecord
 from tuner.recommendation.recommendation import Evaluated, Evidence, ProfileShare, Recommendation
 from tuner.recommendation.scored import RecommendSettings, scored_traffic
 from tuner.replay.score import Judge
+from tuner.traffic.histogram import SizeHistogram
+from tuner.traffic.shift import Cells, cells_of
 from tuner.traffic.traffic import Traffic
+
+MEMORY = 0.8
+"""Weight of a night's traffic beside that of the night after it, when they are taken together."""
 
 Search = Callable[[], tuple[Recommendation, ProfileSource]]
 """Runs the search, which may build engines, and gives its result with the source of its curves."""
@@ -124,7 +130,9 @@ def _kept_unsearched(
         evidence=_evidence_without_search(facts, settings),
         caveats=(),
         policy=deployed.document.policy,
-        night=NightRecord(last_search=deployed.last_search, check=check, replaced=deployed.replaced),
+        night=NightRecord(
+            last_search=deployed.last_search, recent=recent_traffic(traffic, deployed), check=check
+        ),
     )
 
 
@@ -153,8 +161,8 @@ def _decided(
         is_same=same_opts(found.chosen.profiles, deployed.profiles) and newly_covered <= 0,
         tune=gain.tune,
         holdout=gain.holdout,
+        recent=gain.recent,
         newly_covered=newly_covered,
-        returns=same_opts(found.chosen.profiles, deployed.replaced),
         contended=contended,
         other_model=is_other_model(deployed, source),
         unjudged=unjudged,
@@ -185,7 +193,7 @@ def _compared(
     settings: RecommendSettings,
 ) -> tuple[GainOver, float, str]:
     """Gains over the deployed set, the disturbed share of what they rest on, and why there are none."""
-    none = GainOver(None, None)
+    none = GainOver()
     if judges is None:
         return none, 0.0, "it covers none of the traffic that can be judged"
     sizes, mode = judges.tune.histogram.sizes, settings.search.mode
@@ -204,7 +212,32 @@ def _compared(
         return gain_between(before, after, judge, settings.search.seed)
 
     contended = max(old.contended_share, new.contended_share)
-    return GainOver(gain(judges.tune), gain(judges.holdout)), contended, "a size has no latency"
+    recent = gain(_judge_of_recent(recent_traffic(found.traffic, deployed), judges.tune, deployed.profiles))
+    gains = GainOver(gain(judges.tune), gain(judges.holdout), recent)
+    return gains, contended, "a size has no latency"
+
+
+def recent_traffic(traffic: Traffic, deployed: Deployed | None) -> Cells:
+    """The traffic of the last nights together with tonight's."""
+    tonight = cells_of(traffic.histogram, traffic.requests(traffic.histogram))
+    if deployed is None or deployed.recent is None or deployed.recent.axes != tonight.axes:
+        return tonight
+    return deployed.recent.followed_by(tonight, MEMORY)
+
+
+def _judge_of_recent(recent: Cells, tonight: Judge, profiles: ProfileSet) -> Judge | None:
+    """A judge on the cells' upper ends, moved into the range of tonight's sizes where they lie beyond it."""
+    low, high = tonight.histogram.sizes.min(axis=0), tonight.histogram.sizes.max(axis=0)
+    sizes = np.clip(recent.sizes, low, high)
+    inside = profiles.covers_rows(sizes)
+    if not inside.any():
+        return None
+    counts = np.maximum(1, np.round(recent.counts[inside])).astype(np.int64)
+    histogram = SizeHistogram(recent.axes, sizes[inside], counts)
+    places = {tuple(size): row for row, size in enumerate(histogram.sizes.tolist())}
+    requests = np.zeros(len(histogram))
+    np.add.at(requests, [places[tuple(s)] for s in sizes[inside].tolist()], recent.requests[inside])
+    return dataclasses.replace(tonight, histogram=histogram, requests=requests)
 
 
 def _evaluated(
@@ -250,16 +283,12 @@ def _with_night(
     gain: GainOver | None = None,
 ) -> Recommendation:
     """The result of a search with the record that later nights are compared with."""
-    deployed = parts.deployed
-    replaced = None if deployed is None else deployed.replaced
-    if deployed is not None and found.decision == "change":
-        replaced = deployed.profiles
     record = NightRecord(
         last_search=last_search_of(
             found.traffic, found.chosen.profiles, settings, night.stored_counts(), night.wishes
         ),
+        recent=recent_traffic(found.traffic, parts.deployed),
         check=parts.check,
         gain=gain,
-        replaced=replaced,
     )
     return dataclasses.replace(found, night=record)

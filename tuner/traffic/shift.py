@@ -45,6 +45,19 @@ class Cells:
             for size, row in zip(self.sizes.tolist(), numbers, strict=True)
         ]
 
+    def followed_by(self, later: Cells, memory: float) -> Cells:
+        """Both together, these at the share `memory` of their weight; cells of less than half a count go."""
+        order = Order.of(self, later)
+        sums = []
+        for name in ("counts", "requests", "work"):
+            total = np.zeros(len(order.places))
+            np.add.at(total, order.rows(self.sizes), memory * getattr(self, name))
+            np.add.at(total, order.rows(later.sizes), getattr(later, name))
+            sums.append(total)
+        kept = sums[0] >= 0.5
+        sizes = np.array(list(order.places), dtype=np.int64).reshape(-1, len(self.axes))
+        return Cells(self.axes, sizes[kept], sums[0][kept], sums[1][kept], sums[2][kept])
+
     @classmethod
     def from_rows(cls, axes: Sequence[str], rows: Sequence[Sequence[float]]) -> Cells:
         table = np.array(rows, dtype=np.float64).reshape(-1, len(axes) + 3)
@@ -96,7 +109,7 @@ def shift_between(then: Cells, now: Traffic, weight: str, seed: int = 0) -> Shif
     noise of `then` is taken to be as bursty.
     """
     today = cells_of(now.histogram, now.requests(now.histogram))
-    order = _Order.of(then, today)
+    order = Order.of(then, today)
     p, q = order.shares(then, weight), order.shares(today, weight)
     random = np.random.default_rng(np.random.SeedSequence([seed, 1]))
     now_noise = _now_replicates(now, today, order, weight, random) - q
@@ -108,13 +121,13 @@ def shift_between(then: Cells, now: Traffic, weight: str, seed: int = 0) -> Shif
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
-    """The cells of both sides in one order."""
+class Order:
+    """The cells of several sides in one order: the place of each size."""
 
     places: dict[tuple[int, ...], int]
 
     @classmethod
-    def of(cls, *sides: Cells) -> _Order:
+    def of(cls, *sides: Cells) -> Order:
         union = sorted({tuple(size) for side in sides for size in side.sizes.tolist()})
         return cls({size: place for place, size in enumerate(union)})
 
@@ -128,7 +141,7 @@ class _Order:
 
 
 def _now_replicates(
-    now: Traffic, today: Cells, order: _Order, weight: str, random: np.random.Generator
+    now: Traffic, today: Cells, order: Order, weight: str, random: np.random.Generator
 ) -> NDArray[np.float64]:
     blocks = _blocks(now, order, weight)
     if blocks is None:
@@ -143,7 +156,7 @@ def _replicates(shares: FloatArray, count: float, random: np.random.Generator) -
     return random.multinomial(size, shares / shares.sum(), size=REPLICATES) / size
 
 
-def _blocks(now: Traffic, order: _Order, weight: str) -> NDArray[np.float64] | None:
+def _blocks(now: Traffic, order: Order, weight: str) -> NDArray[np.float64] | None:
     """The weight of each cell in each block of time, shape (blocks, cells); None for a log without times."""
     buckets = now.buckets
     if buckets is None:
