@@ -146,6 +146,7 @@ def log_settings(given: dict[str, Any]) -> LogSettings:
         since=given["since"],
         until=given["until"],
         align=whole_numbers("--align", given["align"]),
+        cap=whole_numbers("--cap", given["cap"]),
         max_rejected=share("--max-rejected", given["max_rejected"]),
         strict=given["strict"],
     )

@@ -126,8 +126,8 @@ def bound_axis(question: Question, answers: Sequence[FileColumns]) -> str | None
     if len(varying) == 1:
         return varying.pop()
     raise TunerError(
-        f"kind cumulative: which of {', '.join(question.axes)} has the upper bounds? name its column 'le', or fix "
-        "the others, like --axis batch=1"
+        f"kind cumulative: which of {', '.join(question.axes)} has upper bounds? name its column 'le', or "
+        "fix the others, like --axis batch=1"
     )
 
 
@@ -253,7 +253,10 @@ def _no_column(axis: str, question: Question, present: list[str]) -> str:
             f"shape input '{tensor}' needs its values, and no column has them{hint}; {_columns(present)}; "
             f"log them as a list values.{tensor}, or map --axis '{axis}=COLUMN'"
         )
-    return f"axis '{axis}': no column '{wanted}' in the logs{hint}; {_columns(present)}; map it with --axis {axis}=COLUMN"
+    return (
+        f"axis '{axis}': no column '{wanted}' in the logs{hint}; {_columns(present)}; "
+        f"map it with --axis {axis}=COLUMN"
+    )
 
 
 def _columns(present: list[str]) -> str:

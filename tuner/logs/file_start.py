@@ -15,7 +15,8 @@ from tuner.logs.sources import Source
 _COMPRESSIONS = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bz2"))
 _FOREIGN = (
     (b"ARROW1", "Arrow IPC"), (b"Obj\x01", "Avro"), (b"ORC", "ORC"), (b"PK\x03\x04", "a zip archive"),
-    (b"\xfd7zXZ", "xz"), (b"\x04\x22\x4d\x18", "lz4"), (b"\xff\xfe", "UTF-16 text"), (b"\xfe\xff", "UTF-16 text"),
+    (b"\xfd7zXZ", "xz"), (b"\x04\x22\x4d\x18", "lz4"), (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
     (b"SQLite format 3", "an SQLite database"),
 )  # fmt: skip
 _BOM = b"\xef\xbb\xbf"

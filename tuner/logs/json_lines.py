@@ -157,7 +157,8 @@ def _fields(tree: dict[str, Any]) -> list[pa.Field]:
 def _line_by_line(lines: bytes, first_line: int, byte_count: int, places: dict[str, Place]) -> Block:
     rows: list[Any] = []
     damaged: list[int] = []
-    for line in lines.splitlines():
+    numbers: list[int] = []
+    for number, line in enumerate(lines.split(b"\n"), first_line):
         if not line.strip():
             continue
         value = _parsed(line)
@@ -165,7 +166,8 @@ def _line_by_line(lines: bytes, first_line: int, byte_count: int, places: dict[s
             damaged.append(len(rows))
             value = None
         rows.append(value)
+        numbers.append(number)
     columns: dict[str, Column] = {
         name: [take_value(row, place.keys) for row in rows] for name, place in places.items()
     }
-    return Block(columns, len(rows), first_line, tuple(damaged), byte_count)
+    return Block(columns, len(rows), first_line, tuple(damaged), byte_count, row_numbers=numbers)

@@ -47,9 +47,12 @@ def whole_number(value: Any, limits: Limits) -> tuple[int, int]:
         return _from_text(value.strip(), limits)
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         return 0, reasons.NOT_A_NUMBER
-    if not isinstance(value, int):
-        if not math.isfinite(value):
-            return 0, reasons.NOT_FINITE
+    return _from_number(value, limits)
+
+
+def _from_number(value: int | float | Decimal, limits: Limits) -> tuple[int, int]:
+    if not isinstance(value, int) and not math.isfinite(value):
+        return 0, reasons.NOT_FINITE
     if value > limits.largest:
         return 0, reasons.TOO_LARGE
     if value != int(value):
@@ -103,7 +106,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def _integer_texts(column: pa.Array) -> pa.Array | None:
-    """The integers that all texts are, None where any is something else; hexadecimal ones are something else."""
+    """The integers that all texts are; None where any is something else, such as a hexadecimal one."""
     try:
         integers = column.cast(pa.int64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -124,7 +124,8 @@ def _from_fsspec(text: str, error: Exception) -> tuple[Any, str]:
         import fsspec
     except ImportError:
         raise TunerError(
-            f"logs {text}: {_one_line(error)}; addresses of this kind need the extra: pip install 'trt-profile-tuner[s3]'"
+            f"logs {text}: {_one_line(error)}; addresses of this kind need an extra: "
+            "pip install 'trt-profile-tuner[s3]'"
         ) from error
     try:
         filesystem, path = fsspec.core.url_to_fs(text)

@@ -42,7 +42,8 @@ def _refuse_falling(counts: Int64Array, totals: Int64Array, bound: Int64Array) -
         at = int(falling[0])
         raise TunerError(
             f"cumulative buckets cannot fall, but the count goes from {totals[at - 1]} at {bound[at - 1]} to "
-            f"{totals[at]} at {_shown(int(bound[at]))}; where a row counts its own bucket alone, pass --log-kind histogram"
+            f"{totals[at]} at {_shown(int(bound[at]))}; "
+            "where a row counts its own bucket alone, pass --log-kind histogram"
         )
 
 
@@ -79,8 +80,8 @@ def refuse_unsure(cells: Cells) -> None:
     same_size = ~ordered.size_starts()[1:]
     if same_size.any() and (np.diff(ordered.counts)[same_size] >= 0).all():
         raise TunerError(
-            "no count falls from one time to the next, so these may be counters that go on growing or buckets of "
-            "one interval each; say which with --log-kind counters or --log-kind cumulative"
+            "no count falls from one time to the next, so these may be counters that go on growing or "
+            "buckets of one interval each; say which with --log-kind counters or --log-kind cumulative"
         )
 
 
@@ -93,7 +94,8 @@ def counter_growth(cells: Cells, axis_count: int) -> tuple[Cells, int]:
     snapshots = np.unique(cells.starts_us)
     if len(snapshots) < 2:
         raise TunerError(
-            "kind counters needs two snapshots or more, and there is one; log a later one too, or pass --log-kind histogram"
+            "kind counters needs two snapshots or more, and there is one; log a later one too, or pass "
+            "--log-kind histogram"
         )
     keys, column = _series(cells, axis_count)
     values = np.zeros((len(snapshots), keys.shape[1]), np.int64)

@@ -78,9 +78,9 @@ class CountMatrix:
 
     def _packed(self, sizes: Int64Array) -> Int64Array:
         bits = _bits(self._axis_count)
-        key = sizes[0]
+        key: Int64Array = sizes[0]
         for values in sizes[1:]:
-            key = (key << bits) | values
+            key = np.asarray((key << bits) | values)
         return key
 
     def _unpacked(self, keys: Int64Array) -> Int64Array:

@@ -37,13 +37,14 @@ def read_traffic(settings: LogSettings, model: Model | None, progress: Progress 
     `refuse_too_many_rejections` to say. Raises TunerError where nothing usable is left, where a column cannot
     be found, and where the only file is damaged.
     """
-    logs = open_logs(settings, model)
+    window = _window(settings)
+    logs = open_logs(settings, model, window)
     kind = logs.question.log_kind
     ingest = Ingest(
         files=tuple(zip(logs.files, logs.columns, strict=True)),
         rules=_rules(logs),
         runnable=Runnable(model, logs.axes),
-        window=_window(settings),
+        window=window,
         splits_untimed=kind in ("requests", "batches"),
         has_snapshots=kind == "counters" and not any(columns.time for columns in logs.columns),
     )
@@ -202,7 +203,7 @@ def _requests_axis(logs: OpenLogs) -> str | None:
     axis = known or next((axis for axis in logs.axes if axis in _BATCH_NAMES), None)
     if axis is None:
         raise TunerError(
-            f"kind batches needs an axis that is the batch, and none of {', '.join(logs.axes)} is known as one; "
-            "pass --log-kind requests, or map --axis batch=COLUMN"
+            f"kind batches needs an axis that is the batch, and none of {', '.join(logs.axes)} is known "
+            "as one; pass --log-kind requests, or map --axis batch=COLUMN"
         )
     return axis

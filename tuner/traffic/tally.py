@@ -1,4 +1,4 @@
-"""Counts of sizes over time, growing block by block and mergeable: N tallies merged are one tally of all rows.
+"""Counts of sizes over time, block by block and mergeable: N tallies merged are one tally of all rows.
 
 Time is kept in buckets whose width is the smallest of `WIDTHS_US` that keeps their number and the memory for
 the counts within bounds: a small log keeps every distinct time, a large one keeps a thousand buckets or so,
@@ -92,7 +92,7 @@ class Tally:
         return ordered.merged(self.bucket_starts(ordered.starts_us))
 
     def slots(self, times_us: Int64Array) -> tuple[Int64Array, int]:
-        """The number of each time's bucket, and the level of buckets that these times need to keep the bounds."""
+        """The number of each time's bucket, and the level of buckets that these times need."""
         level = self.level
         slots = times_us // WIDTHS_US[level] if level else times_us
         while level < _LAST_LEVEL and _has_many(slots):
