@@ -17,6 +17,7 @@ import tuner
 from tuner.commands.export import export
 from tuner.commands.inspect import inspect
 from tuner.commands.recommend import recommend
+from tuner.commands.report import report
 from tuner.commands.schema import schema
 from tuner.commands.settings_file import settings_of
 from tuner.errors import TunerError
@@ -29,7 +30,7 @@ app = typer.Typer(
     help="Tunes TensorRT optimization profiles to production traffic.",
     epilog="Example: tuner recommend --logs prod.parquet --measurements h200.parquet",
 )
-for command in (inspect, recommend, export, schema):
+for command in (inspect, recommend, report, export, schema):
     app.command()(command)
 
 

@@ -43,7 +43,7 @@ class OpenLogs:
 
 
 def open_logs(settings: LogSettings, model: Model | None, window: TimeWindow) -> OpenLogs:
-    """Raises TunerError without any file, for a lone bad one, and for columns that are missing or in doubt."""
+    """Raises TunerError without any file, for a lone bad one, and for columns missing or in doubt."""
     found = find_sources(settings.logs)
     sources = [source for source in found.sources if not lies_outside(source.partitions, window)]
     opened, damaged = _opened(sources)
