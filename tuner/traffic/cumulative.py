@@ -9,9 +9,35 @@ from numpy.typing import NDArray
 
 from tuner.errors import TunerError
 from tuner.logs.bounds import OPEN_BOUND
+from tuner.logs.columns import bound_axis
 from tuner.traffic.cells import Cells
+from tuner.traffic.counted import Counted
+from tuner.traffic.open_logs import OpenLogs
+from tuner.traffic.tally import UNTIMED_TUNE
 
 Int64Array = NDArray[np.int64]
+
+
+def count_once(cells: Cells, logs: OpenLogs, counted: Counted) -> tuple[Cells, list[str]]:
+    """Cells that count each request once, with what has to be said of them."""
+    notes: list[str] = []
+    if logs.question.log_kind == "counters":
+        if counted.tally.level:
+            raise TunerError("kind counters: too many snapshots; narrow them down with --since and --until")
+        cells, restarted = counter_growth(cells, len(logs.axes))
+        notes += (
+            [f"counters started anew {restarted} times; what they had then counts whole"] if restarted else []
+        )
+        if counted.start_us is None:
+            cells = Cells(np.full(len(cells.counts), UNTIMED_TUNE), cells.sizes, cells.counts)
+    elif logs.question.log_kind == "cumulative" and logs.settings.log_kind is None:
+        refuse_unsure(cells)
+    bound = bound_axis(logs.question, logs.columns)
+    if bound is not None:
+        cells = bucket_counts(cells, logs.axes, bound, logs.settings.cap)
+        notes.append(f"sizes of {bound} are upper bounds of buckets; the requests in a bucket may be smaller")
+    cells = cells.in_order()
+    return cells.merged(cells.starts_us), notes
 
 
 def bucket_counts(cells: Cells, axes: tuple[str, ...], bound_axis: str, cap: Mapping[str, int]) -> Cells:
