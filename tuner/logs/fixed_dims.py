@@ -20,7 +20,7 @@ class FixedColumn:
     tensor: str
 
     def __str__(self) -> str:
-        return f"{self.tensor} is fixed at {self.value} where the logs have '{self.name}'; no other value can run"
+        return f"{self.tensor} is fixed at {self.value} where logs have '{self.name}'; no other value can run"
 
 
 def fixed_columns(model: Model | None, layout: Layout) -> tuple[FixedColumn, ...]:

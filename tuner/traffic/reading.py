@@ -52,7 +52,7 @@ def _ingest(logs: OpenLogs, model: Model | None, window: TimeWindow) -> Ingest:
     kind = logs.question.log_kind
     return Ingest(
         files=tuple(zip(logs.files, logs.columns, strict=True)),
-        rules=_rules(logs),
+        rules=_rules(logs, model),
         runnable=Runnable(model, logs.axes),
         window=window,
         splits_untimed=kind in ("requests", "batches"),
@@ -104,8 +104,9 @@ def refuse_too_many_rejections(traffic: Traffic, settings: LogSettings) -> None:
         )
 
 
-def _rules(logs: OpenLogs) -> Rules:
-    question, settings, model = logs.question, logs.settings, logs.model
+def _rules(logs: OpenLogs, model: Model | None) -> Rules:
+    """`model` is the user's; without one, shapes that differ in rank are rows that disagree."""
+    question, settings = logs.question, logs.settings
     for name, values in (("--align", settings.align), ("--cap", settings.cap)):
         for axis in values:
             if axis not in question.axes:
@@ -113,8 +114,7 @@ def _rules(logs: OpenLogs) -> Rules:
                     f"{name} {axis}: there is no such axis; the axes are {', '.join(question.axes)}"
                 )
     least = {axis: 0 for axis in question.axes if _may_be_zero(axis, model)}
-    is_real = model is not None and bool(model.outputs or model.content_hash)
-    wrong_rank = reasons.MODEL_CANNOT_RUN if is_real else reasons.INPUTS_DISAGREE
+    wrong_rank = reasons.INPUTS_DISAGREE if model is None else reasons.MODEL_CANNOT_RUN
     bound = bound_axis(question, logs.columns)
     return Rules(question.axes, least, settings.align, bound, wrong_rank)
 
