@@ -49,7 +49,7 @@ def fast_pieces(source: Source, layout: Layout, wanted: Wanted) -> Iterator[Piec
 
 
 _QUERY = f"""
-    select * from read_json(?, format = 'newline_delimited', columns = {{columns}},
+    select * from read_json(?, format = 'newline_delimited', records = true, columns = {{columns}},
                             compression = 'none', maximum_object_size = {_LONGEST_LINE_BYTES})
 """
 
