@@ -143,7 +143,7 @@ def answer(question: Question, layout: Layout) -> FileColumns:
     )
     count = settings.count or _only("counts", "--count", _count_names(question), layout)
     taken = {column.name for column in axes if column is not None}
-    time = settings.time or _only("times", "--time", (synonyms.TIME,), layout)
+    time = settings.time or _only("times", "--time", (synonyms.TIME, synonyms.DATE), layout)
     return FileColumns(
         axes,
         shapes,

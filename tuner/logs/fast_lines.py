@@ -30,8 +30,8 @@ def can_read_fast(source: Source, compression: str | None, layout: Layout) -> bo
     return is_local and compression is None and not has_wildcard and len(set(names)) == len(names)
 
 
-def fast_pieces(source: Source, layout: Layout, wanted: Wanted) -> Iterator[Piece]:
-    """Raises Refused where a line is no JSON object, or longer than DuckDB is allowed to keep."""
+def fast_pieces(source: Source, layout: Layout, bytes_per_line: float, wanted: Wanted) -> Iterator[Piece]:
+    """Progress is told by `bytes_per_line`, an estimate. Raises Refused where a line is no JSON object, or longer than DuckDB is allowed to keep."""
     import duckdb
 
     places = {name: layout[name] for name in known_names(wanted.names, layout)}
@@ -42,7 +42,7 @@ def fast_pieces(source: Source, layout: Layout, wanted: Wanted) -> Iterator[Piec
         with duckdb.connect(config={"threads": _THREADS}) as connection:
             relation = connection.sql(_QUERY.format(columns=_columns(places)), params=[source.path])
             for batch in relation.to_arrow_reader(_BATCH_ROWS):
-                yield partial(_block, batch, row, places)
+                yield partial(_block, batch, (row, bytes_per_line), places)
                 row += batch.num_rows
     except duckdb.Error as error:
         raise Refused(source.name) from error
@@ -54,9 +54,10 @@ _QUERY = f"""
 """
 
 
-def _block(batch: Any, first_row: int, places: Mapping[str, Place]) -> Iterator[Block]:
+def _block(batch: Any, where: tuple[int, float], places: Mapping[str, Place]) -> Iterator[Block]:
+    first_row, bytes_per_line = where
     columns = {name: take_column(batch, place.keys) for name, place in places.items()}
-    yield Block(columns, batch.num_rows, first_row)
+    yield Block(columns, batch.num_rows, first_row, byte_count=round(batch.num_rows * bytes_per_line))
 
 
 def _columns(places: Mapping[str, Place]) -> str:

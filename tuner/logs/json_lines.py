@@ -39,7 +39,9 @@ def open_json_lines(source: Source, start: FileStart) -> LogFile | None:
         return None
     layout = layout_of_objects(objects)
     pieces = partial(_pieces, source, start.compression, layout)
-    fast = partial(fast_pieces, source, layout) if can_read_fast(source, start.compression, layout) else None
+    fast = None
+    if can_read_fast(source, start.compression, layout):
+        fast = partial(fast_pieces, source, layout, 1 + sum(map(len, sample)) / len(sample))
     return LogFile(source, "json lines", layout, pieces, row_word="line", fast_pieces=fast)
 
 
