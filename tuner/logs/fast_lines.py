@@ -31,7 +31,7 @@ def can_read_fast(source: Source, compression: str | None, layout: Layout) -> bo
 
 
 def fast_pieces(source: Source, layout: Layout, bytes_per_line: float, wanted: Wanted) -> Iterator[Piece]:
-    """Progress is told by `bytes_per_line`, an estimate. Raises Refused where a line is no JSON object, or longer than DuckDB is allowed to keep."""
+    """Raises Refused where a line is no JSON object, or too long; `bytes_per_line` is an estimate."""
     import duckdb
 
     places = {name: layout[name] for name in known_names(wanted.names, layout)}

@@ -69,8 +69,8 @@ def with_cap(cells: Cells, place: int, cap: tuple[str, int | None]) -> Cells:
     last = int(cells.sizes[place][~is_open].max(initial=0))
     if limit is None or limit < last:
         raise TunerError(
-            f"{above} of {int(cells.counts.sum())} requests lie above the last bound {last}, so there is no max; "
-            f"say how large they can be with --cap {axis}=N, N from {last} up"
+            f"{above} of {int(cells.counts.sum())} requests lie above the last bound {last}, so there is no "
+            f"max; say how large they can be with --cap {axis}=N, N from {last} up"
         )
     sizes = cells.sizes.copy()
     sizes[place, is_open] = limit
