@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from tuner.recommendation.recommendation import Evaluated, Evidence, Recommendat
 from tuner.replay.coverage import Coverage
 from tuner.replay.score import Score
 from tuner.traffic.histogram import SizeHistogram
+from tuner.traffic.over_time import periods
 from tuner.traffic.traffic import Traffic
 
 HEAVIEST_SIZES = 2_000
@@ -178,11 +179,19 @@ def _traffic(traffic: Traffic, coverage: Coverage | None) -> Json:
         },
         "uncovered": _coverage(coverage),
         "notes": list(traffic.notes),
+        "over_time": [
+            {
+                "start": period.start.isoformat(),
+                "requests": period.requests,
+                "percentiles": {name: _percentiles(values) for name, values in period.percentiles.items()},
+            }
+            for period in periods(traffic, _PERCENTS)
+        ],
         "histogram": _histogram(histogram),
     }
 
 
-def _percentiles(values: list[int]) -> Json:
+def _percentiles(values: Sequence[int]) -> Json:
     return {f"p{percent}": value for percent, value in zip(_PERCENTS, values, strict=True)}
 
 

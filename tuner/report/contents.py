@@ -1,4 +1,4 @@
-"""What a report holds before anything is drawn: sections of sentences, tables, and charts with their tables."""
+"""What a report holds before anything is drawn: sections of sentences, tables and charts."""
 
 from __future__ import annotations
 

@@ -9,12 +9,14 @@
   // Charts: colours of text and lines follow the page, what is far below is drawn when there is time.
   const theme = () => {
     const light = print.matches || !dark.matches;
-    return { text: light ? "#1c2025" : "#e7eaee", line: light ? "#d5dae1" : "#363d47", back: light ? "#ffffff" : "#1d2127" };
+    return { text: light ? "#1c2025" : "#e7eaee", line: light ? "#d5dae1" : "#363d47", back: light ? "#ffffff" : "#1d2127", empty: light ? "#eceef1" : "#3a424d" };
   };
   const narrow = (place) => place.clientWidth < 500;
-  const themed = (place, layout) => {
-    const colours = theme(), made = structuredClone(layout);
+  const themed = (place, chart) => {
+    const colours = theme(), made = structuredClone(chart.layout);
     made.paper_bgcolor = made.plot_bgcolor = "rgba(0,0,0,0)";
+    // Empty cells of a heat map are told from its lowest ones.
+    if (chart.data[0].type === "heatmap") made.plot_bgcolor = colours.empty;
     made.font = { color: colours.text, size: narrow(place) ? 11 : 12, family: getComputedStyle(document.body).fontFamily };
     made.hoverlabel = { ...made.hoverlabel, bgcolor: colours.back, bordercolor: colours.text, font: { color: colours.text } };
     for (const key of Object.keys(made)) {
@@ -37,7 +39,7 @@
     const chart = charts[Number(place.dataset.chart)];
     drawn.add(place);
     place.replaceChildren();
-    return Plotly.newPlot(place, traces(place, chart), themed(place, chart.layout), options);
+    return Plotly.newPlot(place, traces(place, chart), themed(place, chart), options);
   };
   const drawRest = (done) => {
     const next = places.find((place) => !drawn.has(place));

@@ -14,6 +14,8 @@ from tuner.report.document_parts import Histogram, axes_of, histogram_of, profil
 from tuner.report.ticks import Ticks, ticks_of
 
 _PERCENTS = ("p50", "p90", "p99")
+_INSET = 0.006
+"""How far the frame of each further profile lies inside, as a share of the chart."""
 
 
 def traffic_section(document: Json) -> Section:
@@ -31,7 +33,7 @@ def traffic_section(document: Json) -> Section:
 
 def _sentences(traffic: Json) -> Iterator[str]:
     span = (
-        f", {traffic['start'][:16]} to {traffic['end'][:16]} UTC"
+        f", {_minute(traffic['start'])} to {_minute(traffic['end'])}"
         if traffic["start"] and traffic["end"]
         else ""
     )
@@ -50,6 +52,10 @@ def _sentences(traffic: Json) -> Iterator[str]:
         )
     elif uncovered:
         yield "Every request is covered."
+
+
+def _minute(moment: str) -> str:
+    return f"{moment[:16].replace('T', ' ')} UTC"
 
 
 def profiles_table(document: Json) -> Table:
@@ -186,10 +192,10 @@ def profile_frames(
     frames = []
     for index, profile in enumerate(profiles):
         y_axis, x_axis = pair
-        inset = 0.12 * index
         x = columns.extent(profile.min.values[x_axis], profile.max.values[x_axis])
         y = rows.extent(profile.min.values[y_axis], profile.max.values[y_axis])
-        frames.append(charts.rectangle((x[0] + inset, x[1] - inset), (y[0] + inset, y[1] - inset), index))
+        across, up = _INSET * index * len(columns), _INSET * index * len(rows)
+        frames.append(charts.rectangle((x[0] + across, x[1] - across), (y[0] + up, y[1] - up), index))
     return frames
 
 
