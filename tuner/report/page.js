@@ -9,7 +9,7 @@
   // Charts: colours of text and lines follow the page, what is far below is drawn when there is time.
   const theme = () => {
     const light = print.matches || !dark.matches;
-    return { text: light ? "#1c2025" : "#e7eaee", line: light ? "#d5dae1" : "#363d47", back: light ? "#ffffff" : "#1d2127", empty: light ? "#eceef1" : "#3a424d" };
+    return { isLight: light, text: light ? "#1c2025" : "#e7eaee", line: light ? "#d5dae1" : "#363d47", back: light ? "#ffffff" : "#1d2127", empty: light ? "#eceef1" : "#3a424d" };
   };
   const narrow = (place) => place.clientWidth < 500;
   const themed = (place, chart) => {
@@ -28,7 +28,9 @@
       frames.includes(shape) ? [{ ...shape, line: { color: "#ffffff", width: shape.line.width + 2 } }, shape] : [shape]);
     return made;
   };
-  const traces = (place, chart) => chart.data.map((trace) => {
+  const traces = (place, chart) => chart.data.map((given) => {
+    // Weights stand out from the page: dark on a light one, bright on a dark one.
+    const trace = given.meta === "weight" ? { ...given, reversescale: theme().isLight } : given;
     if (!trace.colorbar || !narrow(place)) return trace;
     // On a narrow screen the colour scale lies above the cells instead of beside them.
     const title = { ...trace.colorbar.title, side: "top" };

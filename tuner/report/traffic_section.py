@@ -166,7 +166,7 @@ def _size_map(histogram: Histogram, profiles: ProfileSet, pair: tuple[int, int],
     # Shares span orders of magnitude, so colours follow their logarithm.
     shown = [[float(f"{np.log10(v):.4g}") if v > 0 else None for v in row] for row in cells.tolist()]
     powers = _powers(cells)
-    data: list[charts.Figure] = [charts.heat_map(shown, hover, colour_title="share of rows (log scale)")]
+    data: list[charts.Figure] = [charts.heat_map(shown, hover, colour_title="share of rows (log scale)", meta="weight")]
     data[0]["colorbar"] |= {"tickvals": powers, "ticktext": [f"{100 * 10.0**p:g} %" for p in powers]}
     data += profile_marks(profiles, pair, rows, columns)
     layout = charts.layout(
