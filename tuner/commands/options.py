@@ -158,7 +158,7 @@ def recommend_settings(given: dict[str, Any]) -> RecommendSettings:
     """The options that decide what is recommended, as a record."""
     from tuner.measurements.measurement import Mode
     from tuner.recommendation.scored import RecommendSettings
-    from tuner.search.study import SearchSettings
+    from tuner.search.search import SearchSettings
 
     modes = [mode.value for mode in Mode]
     if given["mode"] not in modes:

@@ -14,14 +14,16 @@ from tuner.errors import EngineError, TunerError
 from tuner.measurements.bench import Bench
 from tuner.measurements.curve import Curve
 from tuner.measurements.flat_parquet import RecordedEngine
-from tuner.measurements.grid import LARGEST_ERROR, Grid, choose_grid, interpolation_error, refined
+from tuner.measurements.grid import LARGEST_ERROR, choose_grid, interpolation_error, refined
 from tuner.measurements.measurement import BuiltEngine, Mode
 from tuner.measurements.recorded import measured_profile
-from tuner.measurements.source import FailedProfile, MeasuredProfile, SourceFacts
+from tuner.measurements.source import PRUNED, FailedProfile, MeasuredProfile, SourceFacts, Stop
 from tuner.model import Model
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.traffic.histogram import SizeHistogram
 
+FIRST_PART = 3
+"""One in so many sizes, the heaviest, is timed before it is asked whether the rest is needed."""
 REFINEMENTS = 2
 """How often sizes are added to a curve whose interpolation error is too large."""
 
@@ -81,7 +83,7 @@ class BuiltSource:
         return None
 
     def measure(
-        self, profile: OptimizationProfile, sizes: NDArray[np.int64]
+        self, profile: OptimizationProfile, sizes: NDArray[np.int64], stop: Stop | None = None
     ) -> MeasuredProfile | FailedProfile:
         """The profile's curve on the grid of the traffic, from the store where it is there.
 
@@ -92,13 +94,13 @@ class BuiltSource:
         if profile not in self._known and wider:
             return self._known[wider[0]]
         if profile not in self._known:
-            outcome = self._measure(profile)
-            if isinstance(outcome, FailedProfile) and outcome.kind == "budget":
-                return outcome
+            outcome = self._measure(profile, stop)
+            if isinstance(outcome, FailedProfile) and outcome.kind in ("budget", PRUNED):
+                return outcome  # not final: more budget or another question may have it timed
             self._known[profile] = outcome
         return self._known[profile]
 
-    def _measure(self, profile: OptimizationProfile) -> MeasuredProfile | FailedProfile:
+    def _measure(self, profile: OptimizationProfile, stop: Stop | None) -> MeasuredProfile | FailedProfile:
         bench = self._bench
         spec = bench.spec(ProfileSet((profile,)))
         engines = bench.builds(spec)
@@ -113,6 +115,9 @@ class BuiltSource:
             self._used.setdefault(f"{spec.key}.{last.repeat}", RecordedEngine(last, ()))
             return FailedProfile(profile=profile, kind=last.outcome, reason=last.reason or "not known")
         try:
+            reason = self._why_stopped(profile, built, stop) if stop is not None else None
+            if reason is not None:
+                return FailedProfile(profile=profile, kind=PRUNED, reason=reason)
             return self._timed(profile, built)
         except EngineError as error:
             return FailedProfile(profile=profile, kind=error.kind, reason=str(error))
@@ -125,11 +130,28 @@ class BuiltSource:
             return f"not built: the {seconds / 3600:g} hours of the budget are spent (--max-hours)"
         return None
 
+    def _why_stopped(
+        self, profile: OptimizationProfile, built: Sequence[BuiltEngine], stop: Stop
+    ) -> str | None:
+        """Time the sizes that take most GPU time first, and ask whether the rest is needed."""
+        sizes = choose_grid(self._histogram, profile).sizes
+        counts = {
+            tuple(r): int(c)
+            for r, c in zip(self._histogram.sizes.tolist(), self._histogram.counts, strict=True)
+        }
+        weights = [
+            -counts.get(tuple(row), 0) * float(np.prod(row, dtype=float)) ** 0.5 for row in sizes.tolist()
+        ]
+        heaviest = np.argsort(weights, kind="stable")[: max(2, len(sizes) // FIRST_PART)]
+        self._fill_in(built[-1], sizes[np.sort(heaviest)])
+        partly = measured_profile(profile, [self._bench.recorded(engine) for engine in built])
+        return stop(partly.curves[Mode.ENQUEUE])
+
     def _timed(self, profile: OptimizationProfile, built: Sequence[BuiltEngine]) -> MeasuredProfile:
         grid = choose_grid(self._histogram, profile)
         newest = built[-1]
         for refinement in range(REFINEMENTS + 1):
-            self._fill_in(newest, grid)
+            self._fill_in(newest, grid.sizes)
             recorded = [self._bench.recorded(engine) for engine in built]
             measured = measured_profile(profile, recorded)
             error = interpolation_error(measured.curves[Mode.ENQUEUE], grid, self._histogram)
@@ -142,9 +164,9 @@ class BuiltSource:
             self._used[f"{one.engine.spec.key}.{one.engine.repeat}"] = one
         return measured
 
-    def _fill_in(self, engine: BuiltEngine, grid: Grid) -> None:
+    def _fill_in(self, engine: BuiltEngine, sizes: NDArray[np.int64]) -> None:
         axes = self._bench.model.axes
-        self._bench.time(engine, [(0, Size(axes, tuple(row))) for row in grid.sizes.tolist()])
+        self._bench.time(engine, [(0, Size(axes, tuple(row))) for row in sizes.tolist()])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -254,6 +254,7 @@ def _prepare(engine: Engine) -> None:
                     f"store has schema version {found}, this tuner knows {tables.SCHEMA_VERSION}; "
                     "use the tuner that wrote it, or another --store"
                 )
+            tables.metadata.create_all(connection)  # tables that came later, which need no migration
             return
         tables.metadata.create_all(connection)
         connection.execute(insert(tables.version).values(version_num=tables.SCHEMA_VERSION))

@@ -84,3 +84,15 @@ samples = Table(
     # Little-endian float64 milliseconds, one after the other.
     Column("samples_ms", LargeBinary, nullable=False),
 )
+
+runs = Table(
+    "tuner_runs",
+    metadata,
+    Column("run_id", String(32), primary_key=True),
+    # One run at a time works on a study.
+    Column("study", String(255), nullable=False, unique=True),
+    Column("host", String(255), nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("process", String(32), nullable=False),
+    Column("last_seen_s", Float, nullable=False),
+)

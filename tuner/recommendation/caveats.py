@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tuner.measurements.source import SourceFacts
 from tuner.recommendation.recommendation import Caveat, Evaluated
 from tuner.recommendation.scored import ScoredTraffic
-from tuner.search.study import SearchResult
+from tuner.search.search import SearchResult
 
 LARGEST_INTERPOLATED_SHARE = 0.2
 LARGEST_HOLDOUT_GAP = 0.1

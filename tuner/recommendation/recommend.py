@@ -18,8 +18,9 @@ from tuner.recommendation.recommendation import Evaluated, Evidence, ProfileShar
 from tuner.recommendation.scored import RecommendSettings, ScoredTraffic, scored_traffic
 from tuner.replay.score import Judge, latency_table
 from tuner.search.compose import ComposedSet, best_sets
+from tuner.search.search import Problem, SearchResult, search
 from tuner.search.space import Space, space_of_candidates, space_of_traffic
-from tuner.search.study import Problem, SearchResult, Trial, search
+from tuner.search.study import Trial
 from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.traffic import Traffic
 
@@ -84,7 +85,7 @@ def recommend(
 def _space(source: ProfileSource, scored: ScoredTraffic) -> Space:
     candidates = source.candidates()
     if candidates is None:
-        return space_of_traffic(scored.judges.tune.histogram, *scored.bounds)
+        return space_of_traffic(scored.judges.tune.histogram, scored.bounds, model=source.model)
     return space_of_candidates(candidates, *scored.bounds)
 
 

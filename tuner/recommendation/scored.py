@@ -14,7 +14,7 @@ from tuner.measurements.source import MeasuredProfile, ProfileSource
 from tuner.recommendation.evaluate import Judges
 from tuner.replay.coverage import Coverage, coverage_of, covered_histogram
 from tuner.replay.score import Judge
-from tuner.search.study import SearchSettings
+from tuner.search.search import SearchSettings
 from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.traffic import Traffic
 

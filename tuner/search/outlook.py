@@ -143,7 +143,7 @@ def _bases(judge: Judge, latency_ms: FloatArray, max_profiles: int) -> tuple[flo
     """
     kept = [_nothing(judge)]
     best = np.inf
-    sets = [(row,) for row in range(len(latency_ms))]
+    sets: list[tuple[int, ...]] = [(row,) for row in range(len(latency_ms))]
     for count in range(1, max_profiles + 1):
         least = np.stack([latency_ms[list(rows)].min(axis=0) for rows in sets])
         serving = np.isfinite(least).all(axis=1)
