@@ -18,8 +18,8 @@ from tuner.recommendation.reading_document import SCHEMA_VERSION
 from tuner.recommendation.recommendation import Evaluated, Evidence, Recommendation
 from tuner.replay.coverage import Coverage
 from tuner.replay.score import Score
+from tuner.traffic.drift import periods
 from tuner.traffic.histogram import SizeHistogram
-from tuner.traffic.over_time import periods
 from tuner.traffic.traffic import Traffic
 
 HEAVIEST_SIZES = 2_000
@@ -182,17 +182,17 @@ def _traffic(traffic: Traffic, coverage: Coverage | None) -> Json:
         "over_time": [
             {
                 "start": period.start.isoformat(),
-                "requests": period.requests,
-                "percentiles": {name: _percentiles(values) for name, values in period.percentiles.items()},
+                "rows": period.count,
+                "percentiles": {name: _percentiles(p) for name, p in period.percentiles.items()},
             }
-            for period in periods(traffic, _PERCENTS)
+            for period in periods(traffic)
         ],
         "histogram": _histogram(histogram),
     }
 
 
-def _percentiles(values: Sequence[int]) -> Json:
-    return {f"p{percent}": value for percent, value in zip(_PERCENTS, values, strict=True)}
+def _percentiles(values: Sequence[float]) -> Json:
+    return {f"p{percent}": int(value) for percent, value in zip(_PERCENTS, values, strict=True)}
 
 
 def _coverage(coverage: Coverage | None) -> Json | None:

@@ -234,7 +234,7 @@ def drift_charts(traffic: Json) -> Iterator[Chart]:
         values = {p: [period["percentiles"][name][p] for period in periods] for p in _PERCENTS}
         columns: Columns = {
             "start (UTC)": ("text", starts),
-            "requests": ("number", [period["requests"] for period in periods]),
+            "rows": ("number", [period["rows"] for period in periods]),
             **{p.upper(): ("number", values[p]) for p in _PERCENTS},
         }
         data = tuple(charts.line(p.upper(), starts, values[p], i) for i, p in enumerate(_PERCENTS))
