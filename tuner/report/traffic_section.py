@@ -21,7 +21,7 @@ _INSET = 0.006
 def traffic_section(document: Json) -> Section:
     traffic = document["traffic"]
     profiles = profile_set(document["profiles"], axes_of(document))
-    parts: list[Chart | Table] = [profiles_table(document)]
+    parts: list[Chart | Table] = [profiles_table(document), *tensors_table(document)]
     histogram = histogram_of(document)
     if len(histogram.counts):
         parts += size_charts(histogram, profiles)
@@ -71,6 +71,29 @@ def profiles_table(document: Json) -> Table:
     columns["work"] = ("share", [p["work_share"] for p in found])
     title = "The set to run: " + ("one profile" if len(found) == 1 else f"{len(found)} profiles")
     return table("profiles", title, columns, "Shares are those of the traffic that a profile serves.")
+
+
+def tensors_table(document: Json) -> Iterator[Table]:
+    """Min, opt and max shape of each input, where the model is known; values of shape tensors after them."""
+    rows = [
+        (profile["index"], name, [_shape(tensor, bound) for bound in ("min", "opt", "max")])
+        for profile in document["profiles"]
+        for name, tensor in (profile.get("tensors") or {}).items()
+    ]
+    if rows:
+        columns: Columns = {
+            "profile": ("number", [index for index, _, _ in rows]),
+            "input": ("text", [name for _, name, _ in rows]),
+        }
+        for place, bound in enumerate(("min", "opt", "max")):
+            columns[bound] = ("text", [shapes[place] for _, _, shapes in rows])
+        yield table("inputs", "Shapes of each input", columns)
+
+
+def _shape(tensor: Json, bound: str) -> str:
+    values = (tensor.get("values") or {}).get(bound)
+    shape = "x".join(str(dim) for dim in tensor[bound])
+    return shape if values is None else f"{shape} with values {', '.join(str(value) for value in values)}"
 
 
 def size_charts(histogram: Histogram, profiles: ProfileSet) -> list[Chart]:
@@ -166,7 +189,9 @@ def _size_map(histogram: Histogram, profiles: ProfileSet, pair: tuple[int, int],
     # Shares span orders of magnitude, so colours follow their logarithm.
     shown = [[float(f"{np.log10(v):.4g}") if v > 0 else None for v in row] for row in cells.tolist()]
     powers = _powers(cells)
-    data: list[charts.Figure] = [charts.heat_map(shown, hover, colour_title="share of rows (log scale)", meta="weight")]
+    data: list[charts.Figure] = [
+        charts.heat_map(shown, hover, colour_title="share of rows (log scale)", meta="weight")
+    ]
     data[0]["colorbar"] |= {"tickvals": powers, "ticktext": [f"{100 * 10.0**p:g} %" for p in powers]}
     data += profile_marks(profiles, pair, rows, columns)
     layout = charts.layout(
