@@ -145,7 +145,7 @@ def _ratio_map(title: str, shown: ShownCurve, pair: tuple[int, int], numbers: Ta
         charts.heat_map(
             values, hover, colour_title="times the best", zmin=1, zmax=WORST_COLOUR, reversescale=True
         ),
-        *_interpolated_marks(timed),
+        *_timed_marks(timed),
         _opt_mark(shown, pair, rows, columns),
     ]
     layout = charts.layout(
@@ -169,12 +169,16 @@ def _cell_medians(
     return cells
 
 
-def _interpolated_marks(timed: FloatArray) -> list[charts.Figure]:
-    y, x = np.nonzero(timed < 1)
-    if not len(x):
-        return []
-    mark = charts.marks("interpolated", x.tolist(), y.tolist(), hoverinfo="skip")
-    mark["marker"] = {"symbol": "circle-open", "size": 4, "color": "#888888"}
+def _timed_marks(timed: FloatArray) -> list[charts.Figure]:
+    """A dot where a size was timed: those are few, whatever the traffic."""
+    y, x = np.nonzero(timed > 0)
+    mark = charts.marks("timed (the rest is interpolated)", x.tolist(), y.tolist(), hoverinfo="skip")
+    mark["marker"] = {
+        "symbol": "circle",
+        "size": 4,
+        "color": "#000000",
+        "line": {"color": "#ffffff", "width": 1},
+    }
     return [mark]
 
 

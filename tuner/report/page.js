@@ -55,7 +55,7 @@
   const text = (column, value) => {
     if (value === null) return "-";
     if (typeof value === "string") return value;
-    const fixed = (number) => number.toLocaleString("en-US", { minimumFractionDigits: column.digits, maximumFractionDigits: column.digits });
+    const fixed = (number) => number.toFixed(column.digits).replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, ",");
     if (column.kind === "share") return fixed(100 * value) + " %";
     if (column.kind === "gain") return (value >= 0 ? "+" : "") + fixed(100 * value) + " %";
     return fixed(value);
