@@ -92,6 +92,9 @@ MaxHours = Annotated[float | None, _search("--max-hours", "Start no build after 
 Seed = Annotated[int, _search("--seed", "Seed of the search.", min=0)]
 
 Out = Annotated[str, _output("--out", "Where the document goes.", metavar="FILE")]
+Report = Annotated[
+    str | None, _output("--report", "Where a page about it goes: .html or .md.", metavar="FILE")
+]
 Json = Annotated[bool, _output("--json", "Print JSON instead of tables.")]
 Quiet = Annotated[bool, _output("--quiet", "Print nothing but errors.", short=("-q",))]
 Verbose = Annotated[bool, _output("--verbose", "Say more about what is done.", short=("-v",))]
