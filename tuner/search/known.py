@@ -79,7 +79,7 @@ class Known:
         return look_out(space.as_array(), self._condensed, (rows, latency), self._max_profiles, generator)
 
     def why_hopeless(self, curve: Curve, row: int, outlook: Outlook) -> str | None:
-        """Why a profile that is timed in part cannot enter the best set even at its best, or None.
+        """Why a profile that is timed in part cannot enter the best set at its best, or None.
 
         `row` is its opt's place in the space of the outlook.
         """
