@@ -16,6 +16,7 @@ import typer
 import tuner
 from tuner.commands.export import export
 from tuner.commands.recommend import recommend
+from tuner.commands.report import report
 from tuner.commands.schema import schema
 from tuner.commands.settings_file import settings_of
 from tuner.errors import TunerError
@@ -28,7 +29,7 @@ app = typer.Typer(
     help="Tunes TensorRT optimization profiles to production traffic.",
     epilog="Example: tuner recommend --logs prod.parquet --measurements h200.parquet",
 )
-for command in (recommend, export, schema):
+for command in (recommend, report, export, schema):
     app.command()(command)
 
 

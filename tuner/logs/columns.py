@@ -14,6 +14,7 @@ from tuner.logs import synonyms
 from tuner.logs.axis_column import AxisColumn, parse_axis
 from tuner.logs.fixed_dims import FixedColumn, fixed_columns
 from tuner.logs.layout import Layout, Place
+from tuner.logs.record_forms import time_unit_of
 from tuner.logs.shape_columns import ShapeColumn, shape_columns
 from tuner.model import Model
 from tuner.settings import LogSettings
@@ -29,6 +30,7 @@ class FileColumns:
     shapes: tuple[ShapeColumn, ...] = ()
     count: str | None = None
     time: str | None = None
+    time_unit: str | None = None
     fixed: tuple[FixedColumn, ...] = ()
 
     @property
@@ -43,7 +45,8 @@ class FileColumns:
         told = [str(shape) for shape in self.shapes]
         told += [str(column) for column in self.axes if column is not None]
         told += [f"counts are in column '{self.count}'"] if self.count else []
-        return told + ([f"times are in column '{self.time}'"] if self.time else [])
+        unit = f", in {self.time_unit}" if self.time_unit else ""
+        return told + ([f"times are in column '{self.time}'{unit}"] if self.time else [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +142,13 @@ def answer(question: Question, layout: Layout) -> FileColumns:
     )
     count = settings.count or _only("counts", "--count", _count_names(question), layout)
     taken = {column.name for column in axes if column is not None}
+    time = settings.time or _only("times", "--time", (synonyms.TIME,), layout)
     return FileColumns(
         axes,
         shapes,
         count if question.needs_count and count in layout and count not in taken else None,
-        settings.time if settings.time else _only("times", "--time", (synonyms.TIME,), layout),
+        time,
+        settings.time_unit or time_unit_of(layout) or synonyms.unit_in(time),
         fixed_columns(question.model, layout),
     )
 

@@ -22,6 +22,7 @@ from tuner.logs.fast_lines import can_read_fast, fast_pieces
 from tuner.logs.file_start import START_BYTES, FileStart, PlainBytes, plain_bytes
 from tuner.logs.layout import Layout, Place, layout_of_objects, take_column, take_value
 from tuner.logs.log_file import LogFile, Piece, Wanted, known_names
+from tuner.logs.record_forms import is_record_form
 from tuner.logs.sources import Source
 
 BLOCK_BYTES = 4 << 20
@@ -34,7 +35,7 @@ def open_json_lines(source: Source, start: FileStart) -> LogFile | None:
     """None where the lines are no JSON values of their own, so that the file must be read as a whole."""
     sample = _sample(source, start)
     objects = [value for value in map(_parsed, sample[:_SAMPLE_LINES]) if value is not _BROKEN]
-    if not objects:
+    if not objects or is_record_form(objects[0]):
         return None
     layout = layout_of_objects(objects)
     pieces = partial(_pieces, source, start.compression, layout)

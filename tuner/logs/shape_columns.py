@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tuner.errors import TunerError
 from tuner.logs.layout import Layout, Place
+from tuner.logs.record_forms import WITHOUT_BATCH
 from tuner.logs.synonyms import SHAPE, plain
 from tuner.model import Model, TensorSpec
 
@@ -27,6 +28,10 @@ class ShapeColumn:
     @property
     def tensor_axes(self) -> tuple[str, ...]:
         return tuple(d.text for d in self.tensor.dims if not isinstance(d, int) and d.is_axis)
+
+    @property
+    def may_lack_batch(self) -> bool:
+        return self.name.startswith(WITHOUT_BATCH)
 
     def __str__(self) -> str:
         why = "as mapped" if self.how == "mapped" else "by its name"

@@ -59,3 +59,9 @@ def is_named(column: str, names: tuple[str, ...]) -> bool:
     """Whether the column, or its last key, has one of the names."""
     known = {plain(name) for name in names}
     return plain(column) in known or plain(column.rpartition(".")[2]) in known
+
+
+def unit_in(column: str | None) -> str | None:
+    """The unit of times that a name like `arrival_ms` states."""
+    ending = (column or "").lower().rpartition("_")
+    return ending[2] if ending[0] and ending[2] in ("ms", "us", "ns") else None

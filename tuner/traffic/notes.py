@@ -50,7 +50,7 @@ def _columns(logs: OpenLogs) -> list[str]:
 def _times(logs: OpenLogs, counted: Counted) -> list[str]:
     notes = []
     if counted.time_units:
-        forced = " as --time-unit says" if logs.settings.time_unit else " by their size"
+        forced = "" if any(columns.time_unit for columns in logs.columns) else ", by their size"
         notes.append(f"bare times are read in {', '.join(sorted(counted.time_units))}{forced}")
     if counted.has_zoneless:
         notes.append("some times have no zone and are taken as UTC")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from tuner.errors import DamagedFile, TunerError
 from tuner.logs.assumed_inputs import assumed_model
 from tuner.logs.columns import FileColumns, Question, answer, ask, check_answers, named_axes
+from tuner.logs.layout import Layout
 from tuner.logs.log_file import LogFile
 from tuner.logs.opening import open_log
 from tuner.logs.sources import find_sources
 from tuner.model import Model
 from tuner.settings import LogSettings
+from tuner.traffic.traffic_file import BUCKET_START, COUNT, TrafficAccount, account_of, is_traffic_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,7 @@ class OpenLogs:
     question: Question
     damaged: tuple[DamagedFile, ...]
     notes: tuple[str, ...]
+    accounts: tuple[TrafficAccount, ...] = ()
 
     @property
     def settings(self) -> LogSettings:
@@ -42,9 +46,13 @@ def open_logs(settings: LogSettings, model: Model | None) -> OpenLogs:
     found = find_sources(settings.logs)
     files: list[LogFile] = []
     damaged: list[DamagedFile] = []
+    accounts: list[TrafficAccount] = []
     for source in found.sources:
         try:
-            files.append(open_log(source))
+            file = open_log(source)
+            if is_traffic_file(file.metadata):
+                accounts.append(account_of(source.name, file.metadata or {}))
+            files.append(file)
         except DamagedFile as error:
             damaged.append(error)
     if damaged and not files:
@@ -59,10 +67,26 @@ def open_logs(settings: LogSettings, model: Model | None) -> OpenLogs:
             f"no usable rows: {found.sources[0].name if found.sources else settings.logs[0]} holds nothing"
         )
     layouts = [file.layout for file in files]
-    if model is None:
+    if accounts and len(accounts) < len(files):
+        raise TunerError(
+            "traffic files and logs are mixed; turn the logs into a traffic file first (tuner inspect --out)"
+        )
+    if accounts:
+        settings = _for_traffic_files(settings, model, layouts)
+    elif model is None:
         has_axes = bool(settings.axes or named_axes(layouts))
         model = assumed_model(files, settings.shapes, has_axes=has_axes)
     question = ask(settings, model, layouts)
     columns = [answer(question, layout) for layout in layouts]
     check_answers(question, columns, layouts)
-    return OpenLogs(tuple(files), tuple(columns), question, tuple(damaged), tuple(notes))
+    return OpenLogs(tuple(files), tuple(columns), question, tuple(damaged), tuple(notes), tuple(accounts))
+
+
+def _for_traffic_files(settings: LogSettings, model: Model | None, layouts: Sequence[Layout]) -> LogSettings:
+    """A traffic file names its columns itself: what is mapped for logs by their own names does not hold for it."""
+    names = [name for name in layouts[0] if name not in (COUNT, BUCKET_START)]
+    axes = {axis: axis for axis in (names if model is None else model.axes) if axis in names}
+    mapped = {axis: text for axis, text in settings.axes.items() if axis not in names}
+    return replace(
+        settings, axes={**axes, **mapped}, shapes={}, count=COUNT, time=BUCKET_START, log_kind="histogram"
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from tuner.traffic.open_logs import OpenLogs, open_logs
 from tuner.traffic.runnable import Runnable
 from tuner.traffic.tally import UNTIMED_TUNE
 from tuner.traffic.traffic import Rejection, Traffic
+from tuner.traffic.traffic_file import TrafficAccount
 
 _BATCH_NAMES = ("batch", "batch_size", "n")
 
@@ -48,7 +50,29 @@ def read_traffic(settings: LogSettings, model: Model | None, progress: Progress 
     counted = count_files(ingest, progress)
     for error in logs.damaged:
         counted.reject_file(error)
-    return _traffic(logs, counted)
+    return _with_accounts(_traffic(logs, counted), logs.accounts)
+
+
+def _with_accounts(traffic: Traffic, accounts: Sequence[TrafficAccount]) -> Traffic:
+    """The traffic of traffic files, with the rows and rejections of the logs that they were made from."""
+    if not accounts:
+        return traffic
+    rejections = dict(traffic.rejections)
+    for account in accounts:
+        for reason, rejection in account.rejections.items():
+            known = rejections.get(reason, Rejection(0, rejection.first_place))
+            rejections[reason] = Rejection(known.count + rejection.count, known.first_place)
+    spans = [account.span_us for account in accounts if account.span_us]
+    more_rows = sum(a.row_count for a in accounts)
+    rejected = sum(r.count for a in accounts for r in a.rejections.values())
+    return replace(
+        traffic,
+        row_count=more_rows + traffic.rejected_count if more_rows else traffic.row_count,
+        used_row_count=more_rows - rejected if more_rows else traffic.used_row_count,
+        rejections=rejections,
+        start=to_datetime(min(span[0] for span in spans)) if spans else traffic.start,
+        end=to_datetime(max(span[1] for span in spans)) if spans else traffic.end,
+    )
 
 
 def refuse_too_many_rejections(traffic: Traffic, settings: LogSettings) -> None:
@@ -78,7 +102,7 @@ def _rules(logs: OpenLogs) -> Rules:
     is_real = model is not None and bool(model.outputs or model.content_hash)
     wrong_rank = reasons.MODEL_CANNOT_RUN if is_real else reasons.INPUTS_DISAGREE
     bound = bound_axis(question, logs.columns)
-    return Rules(question.axes, least, settings.align, bound, settings.time_unit, wrong_rank)
+    return Rules(question.axes, least, settings.align, bound, wrong_rank)
 
 
 def _may_be_zero(axis: str, model: Model | None) -> bool:
@@ -103,7 +127,7 @@ def _traffic(logs: OpenLogs, counted: Counted) -> Traffic:
         raise TunerError(_nothing_usable(logs, counted))
     kind = logs.question.log_kind
     cells, more_notes = _without_cumulation(cells, logs, counted)
-    requests_axis = _requests_axis(logs) if kind == "batches" else None
+    requests_axis = _requests_axis(logs)
     parts = cut(cells, logs.axes, requests_axis)
     return Traffic(
         histogram=parts.histogram,
@@ -116,6 +140,8 @@ def _traffic(logs: OpenLogs, counted: Counted) -> Traffic:
         log_kind=kind,
         requests_axis=requests_axis,
         row_count=counted.row_count,
+        used_row_count=counted.used_row_count,
+        skipped=counted.skipped,
         rejections=_rejections(counted, {file.source.name: file for file in logs.files}),
         notes=(*told(logs, counted), *more_notes),
     )
@@ -167,7 +193,11 @@ def _place(place: tuple[str, int], files: Mapping[str, LogFile]) -> str:
     return name if row < 0 or name not in files else files[name].place(row)
 
 
-def _requests_axis(logs: OpenLogs) -> str:
+def _requests_axis(logs: OpenLogs) -> str | None:
+    if logs.accounts:
+        return logs.accounts[0].requests_axis
+    if logs.question.log_kind != "batches":
+        return None
     known = logs.model.batch_axis if logs.model is not None else None
     axis = known or next((axis for axis in logs.axes if axis in _BATCH_NAMES), None)
     if axis is None:
