@@ -30,21 +30,20 @@ for command in (recommend,):
     app.command()(command)
 
 
-def _print_version(*, asked: bool) -> None:
+def _print_version(asked: bool) -> None:
     if asked:
         print(f"tuner {tuner.__version__}")
         raise typer.Exit
 
 
+Version = Annotated[
+    bool,
+    typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
+]
+
+
 @app.callback()
-def _root(
-    context: typer.Context,
-    version: Annotated[  # typer makes the flag from it
-        bool,
-        typer.Option("--version", help="Print the version and exit.", is_eager=True),
-    ] = False,
-) -> None:
-    _print_version(asked=version)
+def _root(context: typer.Context, version: Version = False) -> None:
     commands = getattr(context.command, "commands", {})
     context.default_map = settings_of(commands)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +23,9 @@ SCHEMA_VERSION = 1
 HEAVIEST_SIZES = 2_000
 """Sizes that the document's histogram lists one by one; the rest is summed up."""
 _PERCENTS = (50, 90, 99)
+
+# Numbers and white space between brackets: text of a string never matches, its line breaks are escaped.
+_NUMBER_LIST = re.compile(r"\[\n((?:\s*-?[0-9][0-9.eE+-]*,?\n)+)\s*\]")
 
 Json = dict[str, Any]
 
@@ -247,7 +251,9 @@ def _rounded(value: float) -> float:
 
 
 def document_text(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """The document as text; a list of numbers stands on one line, so that nightly differences read well."""
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    return _NUMBER_LIST.sub(lambda found: f"[{' '.join(found.group(1).split())}]", text) + "\n"
 
 
 def write_document(path: str | Path, document: Mapping[str, Any]) -> None:
