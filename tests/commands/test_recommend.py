@@ -182,3 +182,18 @@ def test_a_document_that_was_there_survives_a_failed_run(shell: Shell) -> None:
     (shell.folder / "profile.json").write_text("precious")
     recommend(shell, "--measurements", "none.parquet")
     assert (shell.folder / "profile.json").read_text() == "precious"
+
+
+def test_rejected_rows_are_shown_before_too_many_of_them_end_the_run(shell: Shell) -> None:
+    log = shell.folder / "log.jsonl"
+    log.write_text('{"batch": 1, "seq": 32}\n' * 8 + '{"batch": 1, "seq": null}\n{"batch": 0, "seq": 32}\n')
+    arguments = ("recommend", "--logs", log, "--measurements", ENCODER)
+    ran = shell.tuner(*arguments)
+    assert ran.exit_code == 1
+    assert "2 of 10 rows rejected" in ran.err
+    assert "log.jsonl:line 9" in ran.err
+    assert ran.err.splitlines()[-1].startswith("tuner: 2 of 10 rows are rejected (missing 1, not_positive 1)")
+    assert "profile.json" not in shell.files
+    assert shell.tuner(*arguments, "--max-rejected", "20%").exit_code == 0
+    assert document(shell)["traffic"]["rejected"]["missing"]["rows"] == 1
+    assert shell.tuner(*arguments, "--max-rejected", "20%", "--strict").exit_code == 1

@@ -14,7 +14,9 @@ from typing import Annotated
 import typer
 
 import tuner
+from tuner.commands.export import export
 from tuner.commands.recommend import recommend
+from tuner.commands.schema import schema
 from tuner.commands.settings_file import settings_of
 from tuner.errors import TunerError
 
@@ -26,7 +28,7 @@ app = typer.Typer(
     help="Tunes TensorRT optimization profiles to production traffic.",
     epilog="Example: tuner recommend --logs prod.parquet --measurements h200.parquet",
 )
-for command in (recommend,):
+for command in (recommend, export, schema):
     app.command()(command)
 
 

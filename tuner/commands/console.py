@@ -17,6 +17,13 @@ def results() -> Console:
     return Console(width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL, highlight=False)
 
 
+def messages() -> Console:
+    """Console for what a person should know besides the results."""
+    return Console(
+        stderr=True, width=None if sys.stderr.isatty() else WIDTH_WITHOUT_TERMINAL, highlight=False
+    )
+
+
 @contextmanager
 def progress_bar(text: str, *, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
     """A bar on stderr, shown only to a terminal; call it with done, total and what is being done."""

@@ -88,9 +88,7 @@ Uncovered = Annotated[str, _judging("--uncovered", "Sizes beyond the measurement
 Profiles = Annotated[int | None, _search("--profiles", "Exactly so many profiles.", min=1)]
 MaxProfiles = Annotated[int, _search("--max-profiles", "At most so many; fewer win ties.", min=1)]
 Builds = Annotated[int, _search("--builds", "Most profiles to build or look up.", min=1)]
-MaxHours = Annotated[
-    float | None, _search("--max-hours", "Start no build after so many hours.", min=0.0)
-]
+MaxHours = Annotated[float | None, _search("--max-hours", "Start no build after so many hours.", min=0.0)]
 Seed = Annotated[int, _search("--seed", "Seed of the search.", min=0)]
 
 Out = Annotated[str, _output("--out", "Where the document goes.", metavar="FILE")]

@@ -1,10 +1,10 @@
-"""Reads the logs that a command was given, with a progress bar for a person."""
+"""Reads the logs that a command was given: progress for a person, and every rejected row accounted for."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.commands.console import progress_bar
+from tuner.commands.console import messages, progress_bar
 from tuner.commands.options import log_settings
 
 if TYPE_CHECKING:
@@ -13,9 +13,30 @@ if TYPE_CHECKING:
 
 
 def read_logs(given: dict[str, Any], model: Model | None) -> Traffic:
-    """The traffic of the command's logs; `given` holds its options under their parameters' names."""
-    from tuner.traffic.reading import read_traffic
+    """The traffic of the command's logs; `given` holds its options under their parameters' names.
+
+    Rejected rows are shown first; whether there are too many of them is decided afterwards.
+    """
+    from tuner.traffic.reading import read_traffic, refuse_too_many_rejections
 
     settings = log_settings(given)
     with progress_bar("reading logs", quiet=given["quiet"]) as advance:
-        return read_traffic(settings, model, lambda done, rows: advance(done, 0, f"{rows:,} rows"))
+        traffic = read_traffic(settings, model, lambda done, rows: advance(done, 0, f"{rows:,} rows"))
+    if traffic.rejections and not given["quiet"]:
+        _show_rejections(traffic)
+    refuse_too_many_rejections(traffic, settings)
+    return traffic
+
+
+def _show_rejections(traffic: Traffic) -> None:
+    from rich.table import Table
+
+    table = Table(
+        title=f"{traffic.rejected_count} of {traffic.row_count} rows rejected", title_justify="left"
+    )
+    table.add_column("reason")
+    table.add_column("rows", justify="right")
+    table.add_column("first")
+    for reason, rejection in traffic.rejections.items():
+        table.add_row(reason, str(rejection.count), rejection.first_place)
+    messages().print(table)

@@ -18,10 +18,11 @@ from tuner.formula import Formula
 from tuner.logs import reasons
 from tuner.logs.axis_column import AxisColumn
 from tuner.logs.block import Block
+from tuner.logs.bounds import bounds
 from tuner.logs.columns import FileColumns
-from tuner.logs.numbers import Int64Array, Limits, whole_numbers
+from tuner.logs.numbers import Int64Array, Limits, is_text, whole_numbers
 from tuner.logs.reasons import FINE, ReasonCodes, first_reasons
-from tuner.logs.shapes import shape_rows
+from tuner.logs.shapes import shape_elements, shape_rows
 from tuner.logs.times import NO_TIME, Times, read_times
 
 _COUNT_LIMITS = Limits(least=0, largest=2**53)
@@ -29,12 +30,15 @@ _COUNT_LIMITS = Limits(least=0, largest=2**53)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What holds for every row: the axes in order, their least values, rounding and upper limits."""
+    """What holds for every row: the axes in order, their least values, and the multiples they are padded to.
+
+    `bound_axis` is the axis whose values are upper bounds of cumulative buckets.
+    """
 
     axes: tuple[str, ...]
     least: Mapping[str, int] = field(default_factory=dict)
     align: Mapping[str, int] = field(default_factory=dict)
-    cap: Mapping[str, int] = field(default_factory=dict)
+    bound_axis: str | None = None
     time_unit: str | None = None
     wrong_rank: int = reasons.MODEL_CANNOT_RUN
 
@@ -46,8 +50,7 @@ class Rules:
 class CleanRows:
     """`sizes` has shape (axes, rows); `counts` and `times` shape (rows,), None where no column has them.
 
-    `codes` is None where every row is fine. `adjusted` marks, for `align axis` and `cap axis`, the rows that
-    were changed.
+    `codes` is None where every row is fine. `padded` marks, by axis, the rows that were padded.
     """
 
     sizes: tuple[Int64Array, ...]
@@ -55,8 +58,7 @@ class CleanRows:
     counts: Int64Array | None = None
     times: Times | None = None
     codes: ReasonCodes | None = None
-    adjusted: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
-    infinite: NDArray[np.bool_] | None = None
+    padded: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
 
 
 def clean_rows(block: Block, columns: FileColumns, rules: Rules) -> CleanRows:
@@ -64,7 +66,7 @@ def clean_rows(block: Block, columns: FileColumns, rules: Rules) -> CleanRows:
     known: dict[str, Int64Array] = {}
     for axis, column in zip(rules.axes, columns.axes, strict=True):
         if column is not None:
-            known[axis], codes = _axis_values(column, block, rules.limits(axis))
+            known[axis], codes = _axis_values(column, block, rules)
             parts.append(codes)
     for shape in columns.shapes:
         parts.append(_from_shape(shape.tensor, block.columns.get(shape.name), known, (block, rules)))
@@ -75,12 +77,16 @@ def clean_rows(block: Block, columns: FileColumns, rules: Rules) -> CleanRows:
     counts, codes = _counts(block, columns)
     parts.append(codes)
     parts += [_fixed(block, fixed.name, fixed.value) for fixed in columns.fixed]
-    adjusted: dict[str, NDArray[np.bool_]] = {}
-    sizes = tuple(_adjusted(axis, known[axis], rules, adjusted) for axis in rules.axes)
+    padded: dict[str, NDArray[np.bool_]] = {}
+    sizes = tuple(_padded(axis, known[axis], rules, padded) for axis in rules.axes)
     return CleanRows(
-        sizes, block.row_count, counts, _times(block, columns, rules),
-        first_reasons(parts, block.row_count), adjusted,
-    )  # fmt: skip
+        sizes,
+        block.row_count,
+        counts,
+        _times(block, columns, rules),
+        first_reasons(parts, block.row_count),
+        padded,
+    )
 
 
 def _damaged(block: Block) -> ReasonCodes | None:
@@ -91,7 +97,7 @@ def _damaged(block: Block) -> ReasonCodes | None:
     return codes
 
 
-def _axis_values(column: AxisColumn, block: Block, limits: Limits) -> tuple[Int64Array, ReasonCodes | None]:
+def _axis_values(column: AxisColumn, block: Block, rules: Rules) -> tuple[Int64Array, ReasonCodes | None]:
     if column.fixed is not None:
         return np.full(block.row_count, column.fixed, np.int64), None
     raw = block.columns.get(str(column.name))
@@ -99,6 +105,9 @@ def _axis_values(column: AxisColumn, block: Block, limits: Limits) -> tuple[Int6
         return np.zeros(block.row_count, np.int64), np.full(block.row_count, reasons.MISSING, np.uint8)
     if column.element is not None:
         raw = _element(raw, column.element)
+    if column.axis == rules.bound_axis:
+        return bounds(raw)
+    limits = rules.limits(column.axis)
     if column.divisor == 1:
         return whole_numbers(raw, limits)
     values, codes = whole_numbers(raw, Limits(limits.least, LARGEST_DIMENSION * max(1, int(column.divisor))))
@@ -121,6 +130,8 @@ def _scaled(values: Int64Array, divisor: Fraction) -> Int64Array:
 def _element(raw: Any, place: int) -> Any:
     if isinstance(raw, list):
         return [value[place] if isinstance(value, list) and place < len(value) else None for value in raw]
+    if is_text(raw.type):
+        return _element_of_texts(raw, place)
     if pa.types.is_fixed_size_list(raw.type):
         raw = raw.cast(pa.list_(raw.type.value_type))
     if not (pa.types.is_list(raw.type) or pa.types.is_large_list(raw.type)):
@@ -129,6 +140,14 @@ def _element(raw: Any, place: int) -> Any:
     picked = pc.list_element(raw.filter(long_enough), place)
     rows = pc.if_else(long_enough, pc.subtract(pc.cumulative_sum(long_enough.cast(pa.int64())), 1), None)
     return picked.take(rows)
+
+
+def _element_of_texts(raw: Any, place: int) -> Any:
+    """One element of lists that are written as text, `[4, 8]` or `4x8`."""
+    encoded = pc.dictionary_encode(raw)
+    lists = [shape_elements(text) or [] for text in encoded.dictionary.to_pylist()]
+    picked = [str(elements[place]) if place < len(elements) else None for elements in lists]
+    return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(picked, pa.string()))
 
 
 def _from_shape(
@@ -207,17 +226,11 @@ def _times(block: Block, columns: FileColumns, rules: Rules) -> Times | None:
     return read_times(raw, rules.time_unit)
 
 
-def _adjusted(
-    axis: str, values: Int64Array, rules: Rules, adjusted: dict[str, NDArray[np.bool_]]
-) -> Int64Array:
-    """Round up to the multiple, then hold to the upper limit."""
+def _padded(axis: str, values: Int64Array, rules: Rules, padded: dict[str, NDArray[np.bool_]]) -> Int64Array:
+    """Round up to the multiple, if there is one."""
     multiple = rules.align.get(axis)
-    if multiple is not None:
-        padded = -(-values // multiple) * multiple
-        adjusted[f"align {axis}={multiple}"] = padded != values
-        values = padded
-    limit = rules.cap.get(axis)
-    if limit is not None:
-        adjusted[f"cap {axis}={limit}"] = values > limit
-        values = np.minimum(values, limit)
-    return values
+    if multiple is None:
+        return values
+    rounded = -(-values // multiple) * multiple
+    padded[axis] = rounded != values
+    return np.asarray(rounded)

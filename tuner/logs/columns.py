@@ -84,10 +84,16 @@ def _axes(
         return model.axes
     if settings.axes:
         return tuple(settings.axes)
+    found = named_axes(layouts)
+    return ("le",) if not found and _named(union, synonyms.BOUND) else found
+
+
+def named_axes(layouts: Sequence[Layout]) -> tuple[str, ...]:
+    """The axes that the columns' names tell.
+
+    A column that only few rows have is an axis nobody asked for: it would reject all the others.
+    """
     found = {group: _share(names, layouts) for group, names in synonyms.AXIS_GROUPS.items()}
-    if not any(found.values()) and _named(union, synonyms.BOUND):
-        return ("le",)
-    # A column that only few rows have is an axis nobody asked for: it would reject all the others.
     return tuple(axis for axis, share in found.items() if share and share > max(found.values()) / 2)
 
 
@@ -96,6 +102,29 @@ def _share(names: Iterable[str], layouts: Sequence[Layout]) -> float:
     return sum(
         max((layout[name].share for name in _named(layout, names, number=True)), default=0.0)
         for layout in layouts
+    )
+
+
+def bound_axis(question: Question, answers: Sequence[FileColumns]) -> str | None:
+    """The axis whose values are upper bounds of buckets: the one in a column `le`, or the only one."""
+    if question.log_kind not in ("cumulative", "counters"):
+        return None
+    for answer in answers:
+        for column in answer.axes:
+            if (
+                column is not None
+                and column.name is not None
+                and synonyms.is_named(column.name, synonyms.BOUND)
+            ):
+                return column.axis
+    varying = {c.axis for answer in answers for c in answer.axes if c is not None and c.fixed is None}
+    if question.log_kind == "counters":
+        return None
+    if len(varying) == 1:
+        return varying.pop()
+    raise TunerError(
+        f"kind cumulative: which of {', '.join(question.axes)} has the upper bounds? name its column 'le', or fix "
+        "the others, like --axis batch=1"
     )
 
 

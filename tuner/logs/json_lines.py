@@ -18,6 +18,7 @@ import pyarrow.json as pj
 
 from tuner.errors import DamagedFile
 from tuner.logs.block import Block, Column
+from tuner.logs.fast_lines import can_read_fast, fast_pieces
 from tuner.logs.file_start import START_BYTES, FileStart, PlainBytes, plain_bytes
 from tuner.logs.layout import Layout, Place, layout_of_objects, take_column, take_value
 from tuner.logs.log_file import LogFile, Piece, Wanted, known_names
@@ -37,7 +38,8 @@ def open_json_lines(source: Source, start: FileStart) -> LogFile | None:
         return None
     layout = layout_of_objects(objects)
     pieces = partial(_pieces, source, start.compression, layout)
-    return LogFile(source, "json lines", layout, pieces, row_word="line")
+    fast = partial(fast_pieces, source, layout) if can_read_fast(source, start.compression, layout) else None
+    return LogFile(source, "json lines", layout, pieces, row_word="line", fast_pieces=fast)
 
 
 def _sample(source: Source, start: FileStart) -> list[bytes]:
@@ -158,7 +160,7 @@ def _line_by_line(lines: bytes, first_line: int, byte_count: int, places: dict[s
         if not line.strip():
             continue
         value = _parsed(line)
-        if not isinstance(value, dict):
+        if value is not None and not isinstance(value, dict):
             damaged.append(len(rows))
             value = None
         rows.append(value)

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tuner.errors import TunerError
 from tuner.logs.block import Block
 from tuner.logs.layout import Layout
 from tuner.logs.sources import Source
+
+
+class Refused(TunerError):
+    """A fast reader met what it does not read; the file has to be read again, by the careful one."""
+
 
 Piece = Callable[[], Iterator[Block]]
 """Reads its part of the file; pieces of one file may run in different threads."""
@@ -30,6 +36,7 @@ class LogFile:
     """One file that was recognised. `row_word` is what its rows are called: `row`, or `line` from 1.
 
     `pieces` raises DamagedFile as soon as a part is found broken; nothing of the file counts then.
+    `fast_pieces`, where there is one, may raise Refused at any point; `pieces` then has to read the file.
     """
 
     source: Source
@@ -38,6 +45,7 @@ class LogFile:
     pieces: Callable[[Wanted], Iterator[Piece]]
     row_word: str = "row"
     metadata: dict[str, str] | None = None
+    fast_pieces: Callable[[Wanted], Iterator[Piece]] | None = None
 
     def place(self, row: int) -> str:
         """Where a row is, for people: file and row or line, from 1."""

@@ -83,7 +83,12 @@ def whole_numbers(column: Any, limits: Limits) -> tuple[Int64Array, ReasonCodes 
     if pa.types.is_dictionary(kind):
         return _from_dictionary(column, limits)
     if is_text(kind):
-        return _from_dictionary(pc.dictionary_encode(column), limits)
+        integers = _integer_texts(column)
+        return (
+            _from_dictionary(pc.dictionary_encode(column), limits)
+            if integers is None
+            else _from_integers(integers, limits)
+        )
     unreadable = np.where(_is_null(column), reasons.MISSING, reasons.NOT_A_NUMBER).astype(np.uint8)
     return np.zeros(len(column), np.int64), unreadable
 
@@ -95,6 +100,17 @@ def is_text(kind: pa.DataType) -> bool:
         types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind)
         or types.is_large_binary(kind) or types.is_string_view(kind)
     )  # fmt: skip
+
+
+def _integer_texts(column: pa.Array) -> pa.Array | None:
+    """The integers that all texts are, None where any is something else; hexadecimal ones are something else."""
+    try:
+        integers = column.cast(pa.int64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    signs = column.buffers()[-1]
+    has_x = signs is not None and bool((np.frombuffer(signs, np.uint8) | 0x20 == ord("x")).any())
+    return None if has_x else integers
 
 
 def _is_null(column: pa.Array) -> NDArray[np.bool_]:
@@ -132,7 +148,7 @@ def _from_floats(column: pa.Array, limits: Limits) -> tuple[Int64Array, ReasonCo
 
 
 def _from_dictionary(column: pa.DictionaryArray, limits: Limits) -> tuple[Int64Array, ReasonCodes | None]:
-    distinct, distinct_codes = whole_numbers(column.dictionary.to_pylist(), limits)
+    distinct, distinct_codes = _from_objects(column.dictionary.to_pylist(), limits)
     distinct = np.append(distinct, 0)
     lookup = np.append(distinct_codes if distinct_codes is not None else np.zeros(len(distinct) - 1), 0)
     lookup = lookup.astype(np.uint8)

@@ -53,3 +53,9 @@ def group_of(name: str) -> tuple[str, ...]:
         if wanted in {plain(n) for n in names}:
             return names
     return (name,)
+
+
+def is_named(column: str, names: tuple[str, ...]) -> bool:
+    """Whether the column, or its last key, has one of the names."""
+    known = {plain(name) for name in names}
+    return plain(column) in known or plain(column.rpartition(".")[2]) in known

@@ -167,6 +167,11 @@ def _from_texts(column: pa.Array, unit: str | None) -> Times:
     except pa.ArrowInvalid:  # no UTF-8
         return _from_objects(column.to_pylist(), unit)
     column = pc.if_else(pc.equal(column, ""), None, column)
+    if _starts_with_number(column):
+        try:
+            return _from_numbers(column.cast(pa.int64()), unit)
+        except pa.ArrowInvalid:
+            return _from_objects(column.to_pylist(), unit)
     for kind, is_zoneless in ((pa.timestamp("us", "UTC"), False), (pa.timestamp("us"), True),
                               (pa.timestamp("ns", "UTC"), False), (pa.timestamp("ns"), True)):  # fmt: skip
         try:
@@ -176,6 +181,11 @@ def _from_texts(column: pa.Array, unit: str | None) -> Times:
         times = _from_timestamps(read)
         return Times(times.us, has_zoneless=is_zoneless and column.null_count < len(column))
     return _from_objects(column.to_pylist(), unit)
+
+
+def _starts_with_number(column: pa.Array) -> bool:
+    present = column.drop_null() if column.null_count else column
+    return bool(len(present)) and str(present[0]).strip().isdigit()
 
 
 def _from_objects(column: Sequence[Any], unit: str | None) -> Times:

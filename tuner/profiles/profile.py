@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from tuner.axes import Size
 from tuner.errors import TunerError
 from tuner.model import Model, Shape
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class OptimizationProfile:
 
     def covers_rows(self, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows of an array of shape (sizes, axes) lie inside the range; shape (sizes,)."""
+        import numpy as np  # here, so that `tuner.load` in a server needs no numpy
+
         low, high = np.array(self.min.values), np.array(self.max.values)
         return np.asarray(((sizes >= low) & (sizes <= high)).all(axis=1))
 
@@ -129,5 +133,7 @@ class ProfileSet:
 
     def covers_rows(self, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows of an array of shape (sizes, axes) some profile covers; shape (sizes,)."""
+        import numpy as np
+
         masks = [profile.covers_rows(sizes) for profile in self.profiles]
         return np.asarray(np.logical_or.reduce(masks))

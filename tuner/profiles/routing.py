@@ -15,6 +15,8 @@ from tuner.profiles.profile import ProfileSet
 
 IndexArray = NDArray[np.int64]
 NOT_COVERED = -1
+SAME_LOG_DISTANCE = 1e-9
+"""Log distances this close are a tie, so that the last digit of a logarithm never decides a route."""
 
 
 def route_best(profiles: ProfileSet, sizes: NDArray[np.int64], latency_ms: NDArray[np.float64]) -> IndexArray:
@@ -67,7 +69,8 @@ def route_nearest_opt(profiles: ProfileSet, sizes: NDArray[np.int64], model: Mod
 class RoutingTable:
     """The policy `best` as written with a recommendation: the profile index of each listed size.
 
-    A size that is not listed goes to the covering profile whose opt is nearest by log distance.
+    A size that is not listed goes to the covering profile whose opt is nearest by log distance, ties to
+    the lower index.
     """
 
     profiles: ProfileSet
@@ -83,7 +86,8 @@ class RoutingTable:
         covering = _covering(self.profiles, sizes)
         opts = np.array([profile.opt.values for profile in self.profiles])
         distance = np.abs(_log(opts)[:, None, :] - _log(sizes)[None, :, :]).sum(axis=2)
-        result = _chosen(np.where(covering, distance, np.inf).argmin(axis=0), covering)
+        ranked = np.where(covering, distance, np.inf)
+        result = _chosen((ranked <= ranked.min(axis=0) + SAME_LOG_DISTANCE).argmax(axis=0), covering)
         known = {size.values: index for size, index in self.listed.items()}
         for row, values in enumerate(sizes.tolist()):
             result[row] = known.get(tuple(values), result[row])

@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from tuner.model import Model
+from tuner.model_inputs import model_as_dict
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.profiles.routing import RoutingTable
 from tuner.recommendation.output_file import replace_file
+from tuner.recommendation.reading_document import SCHEMA_VERSION
 from tuner.recommendation.recommendation import Evaluated, Evidence, Recommendation
 from tuner.replay.coverage import Coverage
 from tuner.replay.score import Score
 from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.traffic import Traffic
 
-SCHEMA_VERSION = 1
 HEAVIEST_SIZES = 2_000
 """Sizes that the document's histogram lists one by one; the rest is summed up."""
 _PERCENTS = (50, 90, 99)
@@ -60,6 +61,7 @@ def as_document(recommendation: Recommendation) -> Json:
             for policy in ("nearest_opt", "profile_zero", "first_fit", "sticky")
         },
         "traffic": _traffic(recommendation.traffic, recommendation.coverage),
+        "model": model_as_dict(recommendation.model) if recommendation.model else None,
         "evidence": _evidence(recommendation.evidence, recommendation.model),
         "caveats": [{"kind": c.kind, "text": c.text} for c in recommendation.caveats],
     }

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from tuner.errors import TunerError, nearest_name
 from tuner.traffic.histogram import SizeHistogram
-from tuner.traffic.percentiles import weighted_percentiles
 
 FloatArray = NDArray[np.float64]
 WEIGHTS = ("requests", "work")
@@ -21,12 +20,19 @@ class Load:
     """What each distinct size weighs, all of shape (distinct,).
 
     `inferences` counts executions, `requests` the requests in them (an executed batch holds several), and
-    `weights` is what the objective weighs by: requests, or requests times work.
+    `weights` is what the objective weighs by: requests, or inferences times work.
     """
 
     inferences: FloatArray
     requests: FloatArray
     weights: FloatArray
+
+    @property
+    def mean_weights(self) -> FloatArray:
+        """Weights with which the mean objective is a plain dot product with the latencies."""
+        if self.weights is self.requests:
+            return np.asarray(self.inferences / self.requests.sum())
+        return np.asarray(self.weights / self.weights.sum())
 
 
 def load_of(histogram: SizeHistogram, requests: FloatArray, weight: str) -> Load:
@@ -39,23 +45,30 @@ def load_of(histogram: SizeHistogram, requests: FloatArray, weight: str) -> Load
     return Load(inferences, requests, inferences * histogram.work)
 
 
-def gpu_time(latency_ms: FloatArray, load: Load) -> float:
+Objective = Callable[[FloatArray, Load], FloatArray]
+"""From latencies of shape (..., distinct) in ms to values of shape (...,) in ms."""
+
+
+def gpu_time(latency_ms: FloatArray, load: Load) -> FloatArray:
     """Mean GPU time in ms: per request, or by work the mean that a unit of work experiences."""
-    if load.weights is load.requests:
-        return float(latency_ms @ load.inferences / load.requests.sum())
-    return float(latency_ms @ load.weights / load.weights.sum())
+    return np.asarray(latency_ms @ load.mean_weights)
 
 
-def service_percentile(percent: float) -> Callable[[FloatArray, Load], float]:
+def service_percentile(percent: float) -> Objective:
     """A percentile of service time over requests (or over work), nearest rank."""
 
-    def percentile(latency_ms: FloatArray, load: Load) -> float:
-        return weighted_percentiles(latency_ms, load.weights, [percent])[0]
+    def percentile(latency_ms: FloatArray, load: Load) -> FloatArray:
+        order = np.argsort(latency_ms, axis=-1)
+        reached = np.cumsum(load.weights[order], axis=-1)
+        # As `numpy.quantile(..., method="inverted_cdf")` has it: the first rank that reaches the share.
+        rank = (reached / reached[..., -1:] < percent / 100).sum(axis=-1, keepdims=True)
+        chosen = np.take_along_axis(order, np.minimum(rank, order.shape[-1] - 1), axis=-1)
+        return np.asarray(np.take_along_axis(latency_ms, chosen, axis=-1)[..., 0])
 
     return percentile
 
 
-OBJECTIVES: Mapping[str, Callable[[FloatArray, Load], float]] = {
+OBJECTIVES: Mapping[str, Objective] = {
     "gpu_time": gpu_time,
     "service_p50": service_percentile(50),
     "service_p90": service_percentile(90),
@@ -63,7 +76,7 @@ OBJECTIVES: Mapping[str, Callable[[FloatArray, Load], float]] = {
 }
 
 
-def objective_named(name: str) -> Callable[[FloatArray, Load], float]:
+def objective_named(name: str) -> Objective:
     if name not in OBJECTIVES:
         known = ", ".join(OBJECTIVES)
         raise TunerError(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tuner.errors import TunerError
 from tuner.measurements.curve import Curve
 from tuner.replay.objective import Load, load_of, objective_named
+from tuner.replay.slo import RESOURCES, Slo
 from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.percentiles import weighted_percentiles
 
@@ -60,20 +61,42 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """The traffic to score by and how: which sizes weigh what, under which objective."""
+    """The traffic to score by and how: which sizes weigh what, under which objective and limits."""
 
     histogram: SizeHistogram
     requests: FloatArray
     objective: str = "gpu_time"
     weight: str = "requests"
+    slos: tuple[Slo, ...] = ()
 
     @property
     def load(self) -> Load:
         return load_of(self.histogram, self.requests, self.weight)
 
+    @property
+    def service_slos(self) -> tuple[Slo, ...]:
+        """The limits that latencies have to keep; the others are about resources."""
+        return tuple(slo for slo in self.slos if slo.metric not in RESOURCES)
+
     def value(self, latency_ms: FloatArray) -> float:
         """The objective for one latency per size, shape (distinct,)."""
+        return float(self.values(latency_ms))
+
+    def values(self, latency_ms: FloatArray) -> FloatArray:
+        """The objective for latencies of shape (..., distinct); shape (...,)."""
         return objective_named(self.objective)(latency_ms, self.load)
+
+    def overruns(self, latency_ms: FloatArray) -> FloatArray:
+        """By which share the worst limit is broken, 0 where all are kept; shapes as in `values`.
+
+        Percentiles of a limit are over requests, whatever the objective weighs by.
+        """
+        worst = np.zeros(latency_ms.shape[:-1])
+        load = load_of(self.histogram, self.requests, "requests")
+        for slo in self.service_slos:
+            found = objective_named(slo.metric)(latency_ms, load)
+            worst = np.maximum(worst, found / slo.limit - 1)
+        return worst
 
     def score(self, table: LatencyTable, profile_index: NDArray[np.int64]) -> Score:
         """The score when profile `profile_index[i]` serves size i; every size has to be served."""

@@ -1,75 +1,218 @@
-"""Composition: the best set of 1 to K measured profiles, found exactly by enumeration."""
+"""Composition: the best set of measured profiles under routing `best`, by branch and bound.
+
+A set's latencies are the least of its profiles' at each size. Every objective and every limit here can
+only fall when one more profile joins, so the best that a part of a set may still become is bounded by
+adding all profiles that are left: what cannot beat the best set known is not followed.
+"""
 
 from __future__ import annotations
 
-import itertools
+import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.errors import TunerError
 from tuner.replay.score import Judge, LatencyTable
+from tuner.search.solver import median_by_solver
 
-ENUMERATION_LIMIT = 2_000_000
-"""Largest number of sets that is enumerated for one number of profiles."""
-_CHUNK_ENTRIES = 4_000_000
+FloatArray = NDArray[np.float64]
+
+ENTRY_LIMIT = 2_000_000_000
+"""Latencies (sets x sizes) that one composition looks at before it is handed to the solver."""
+BROKEN = 1e6
+"""What a set that breaks a limit is worth in ms, times the overrun: worse than any set that keeps all."""
+_TIE = 1e-9
+"""Weight of the mean latency in the comparison, so that percentiles which are equal do not tie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What each row of a latency table costs: device memory and build time, shape (profiles,); 0 if unknown.
+
+    A set takes the largest memory of its profiles and the sum of their build times.
+    """
+
+    memory_bytes: FloatArray
+    build_s: FloatArray
+
+    @classmethod
+    def none(cls, rows: int) -> Resources:
+        return cls(np.zeros(rows), np.zeros(rows))
+
+    def overrun(self, rows: Sequence[int], judge: Judge) -> float:
+        """By which share a set breaks its worst limit on resources; 0 where it keeps all."""
+        chosen = list(rows)
+        found = {
+            "device_memory": float(self.memory_bytes[chosen].max()),
+            "build_time": float(self.build_s[chosen].sum()),
+        }
+        limits = [slo for slo in judge.slos if slo.metric in found]
+        return max((max(0.0, found[slo.metric] / slo.limit - 1) for slo in limits), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class ComposedSet:
-    """Rows of the latency table that together score best, and their objective in ms."""
+    """Rows of the latency table that together score best, and their objective in ms.
+
+    `overrun` is by which share the worst limit is broken, 0 where all are kept. `gap` is None where the
+    set is proven to be the best, else by which share a better one may still lie below it (nan: unknown).
+    """
 
     rows: tuple[int, ...]
     value: float
+    overrun: float = 0.0
+    gap: float | None = None
 
 
-def best_sets(table: LatencyTable, judge: Judge, largest: int) -> list[ComposedSet]:
+def best_sets(
+    table: LatencyTable, judge: Judge, largest: int, resources: Resources | None = None
+) -> list[ComposedSet]:
     """For each number of profiles from 1 to `largest` the best set under routing `best`.
 
     Only sets that serve every size count; a number of profiles for which there is none, or for which the
-    table has too few rows, is left out. Ties go to the set with the lower rows.
+    table has too few rows, is left out.
     """
-    found = (best_set(table, judge, count) for count in range(1, largest + 1))
+    found = (best_set(table, judge, count, resources) for count in range(1, largest + 1))
     return [composed for composed in found if composed is not None]
 
 
-def best_set(table: LatencyTable, judge: Judge, count: int) -> ComposedSet | None:
-    """The best set of exactly `count` profiles, None where no set serves every size."""
+def best_set(
+    table: LatencyTable,
+    judge: Judge,
+    count: int,
+    resources: Resources | None = None,
+    containing: int | None = None,
+) -> ComposedSet | None:
+    """The best set of exactly `count` profiles, one of them `containing` if given; None where none serves."""
     rows = len(table.latency_ms)
-    if math.comb(rows, count) > ENUMERATION_LIMIT:
-        raise TunerError(
-            f"{rows} measured profiles give {math.comb(rows, count)} sets of {count}; "
-            f"{ENUMERATION_LIMIT} are enumerated at most, ask for fewer profiles or builds"
+    if count > rows:
+        return None
+    search = _Branches(table, judge, count, resources or Resources.none(rows))
+    search.follow(() if containing is None else (containing,))
+    if search.best is None or math.isinf(search.best_worth):
+        return None
+    composed = search.best
+    if search.is_cut_short:
+        return (
+            _by_solver(search, composed)
+            if judge.objective == "gpu_time" and not judge.slos
+            else (dataclasses.replace(composed, gap=math.nan))
         )
-    latency = np.where(np.isfinite(table.latency_ms), table.latency_ms, np.inf)
-    best: ComposedSet | None = None
-    for sets in _chunks(rows, count, max(1, _CHUNK_ENTRIES // (count * max(1, latency.shape[1])))):
-        served = latency[sets].min(axis=1)
-        complete = np.isfinite(served).all(axis=1)
-        for position in np.flatnonzero(complete) if judge.objective != "gpu_time" else []:
-            value = judge.value(served[position])
-            if best is None or value < best.value:
-                best = ComposedSet(tuple(int(r) for r in sets[position]), value)
-        if judge.objective == "gpu_time" and complete.any():
-            values = np.where(complete, served @ _weights(judge), np.inf)
-            least = int(values.argmin())
-            if best is None or values[least] < best.value:
-                best = ComposedSet(tuple(int(r) for r in sets[least]), float(values[least]))
-    return best
+    return composed
 
 
-def _weights(judge: Judge) -> NDArray[np.float64]:
-    """Weights with which the mean objective is a plain dot product with the latencies."""
-    load = judge.load
-    if load.weights is load.requests:
-        return np.asarray(load.inferences / load.requests.sum())
-    return np.asarray(load.weights / load.weights.sum())
+class _Branches:
+    """One branch and bound: rows in the order of how good they are alone, sets in that order."""
+
+    def __init__(self, table: LatencyTable, judge: Judge, count: int, resources: Resources) -> None:
+        self.latency = np.where(np.isfinite(table.latency_ms), table.latency_ms, np.inf)
+        self.judge = judge
+        self.count = count
+        self.resources = resources
+        self.mean = judge.load.mean_weights
+        self.best: ComposedSet | None = None
+        self.best_worth = math.inf
+        self.entries = 0
+        self.order = [int(row) for row in np.argsort(self.worth(self.latency), kind="stable")]
+        self._place_in_order()
+        self._start_with_swaps()
+
+    @property
+    def is_cut_short(self) -> bool:
+        return self.entries > ENTRY_LIMIT
+
+    def worth(self, latency: FloatArray) -> FloatArray:
+        """What sets with latencies (sets, sizes) are compared by; infinite where a size is unserved."""
+        served = np.isfinite(latency).all(axis=-1)
+        result = np.full(latency.shape[:-1], np.inf)
+        if served.any():
+            inside = latency[served]
+            self.entries += inside.size
+            values = self.judge.values(inside) + BROKEN * self.judge.overruns(inside)
+            result[served] = values + _TIE * (inside @ self.mean)
+        return result
+
+    def _place_in_order(self) -> None:
+        ordered = self.latency[self.order]
+        # Row i: the least latencies of all rows from place i on.
+        self.rest = np.minimum.accumulate(ordered[::-1], axis=0)[::-1]
+
+    def _start_with_swaps(self) -> None:
+        """A good set to begin with: add the best row in turn, then swap single rows while that helps."""
+        chosen: list[int] = []
+        for _ in range(self.count):
+            chosen.append(self._best_beside(chosen))
+        for _ in range(self.count):
+            before = list(chosen)
+            for place in range(self.count):
+                others = chosen[:place] + chosen[place + 1 :]
+                chosen[place] = self._best_beside(others)
+            if chosen == before:
+                break
+        self.greedy = tuple(chosen)
+
+    def _best_beside(self, others: Sequence[int]) -> int:
+        beside = np.minimum(self.latency, self._least(others)) if others else self.latency
+        worth = self.worth(beside)
+        worth[list(others)] = np.inf
+        if not np.isfinite(worth).any():  # nothing serves every size yet: take what serves most
+            served = np.where(np.isfinite(beside), 1.0, 0.0) @ self.mean
+            served[list(others)] = -1
+            return int(served.argmax())
+        return int(worth.argmin())
+
+    def _least(self, rows: Sequence[int]) -> FloatArray:
+        return np.asarray(self.latency[list(rows)].min(axis=0))
+
+    def follow(self, fixed: tuple[int, ...]) -> None:
+        """Look at every set that holds the fixed rows, as far as it may be better than the best known."""
+        if set(fixed) <= set(self.greedy):
+            self._offer(self.greedy, float(self.worth(self._least(self.greedy)[None])[0]))
+        start = self._least(fixed) if fixed else np.full(self.latency.shape[1], np.inf)
+        if len(fixed) == self.count:
+            self._offer(fixed, float(self.worth(start[None])[0]))
+            return
+        self._extend(fixed, start, 0)
+
+    def _extend(self, rows: tuple[int, ...], least: FloatArray, place: int) -> None:
+        missing = self.count - len(rows)
+        if missing == 1:
+            self._finish(rows, least, place)
+            return
+        for at in range(place, len(self.order) - missing + 1):
+            row = self.order[at]
+            if row in rows or self.is_cut_short:
+                continue
+            if self.worth(np.minimum(least, self.rest[at])[None])[0] >= self.best_worth:
+                return  # the rows further on leave even less
+            self._extend((*rows, row), np.minimum(least, self.latency[row]), at + 1)
+
+    def _finish(self, rows: tuple[int, ...], least: FloatArray, place: int) -> None:
+        last = [row for row in self.order[place:] if row not in rows]
+        if not last:
+            return
+        worth = self.worth(np.minimum(self.latency[last], least))
+        for at in np.argsort(worth, kind="stable"):
+            if worth[at] >= self.best_worth or not self._offer((*rows, last[at]), float(worth[at])):
+                return
+
+    def _offer(self, rows: tuple[int, ...], worth: float) -> bool:
+        """Take the set if it is the best so far; True where a worse one of the same rows may still be."""
+        overrun = self.resources.overrun(rows, self.judge)
+        if worth + BROKEN * overrun < self.best_worth and math.isfinite(worth):
+            least = self._least(rows)
+            overrun = max(overrun, float(self.judge.overruns(least)))
+            self.best_worth = worth + BROKEN * self.resources.overrun(rows, self.judge)
+            self.best = ComposedSet(tuple(sorted(rows)), self.judge.value(least), overrun)
+        return overrun > 0
 
 
-def _chunks(rows: int, count: int, length: int) -> Iterator[NDArray[np.int64]]:
-    sets = itertools.combinations(range(rows), count)
-    while chunk := list(itertools.islice(sets, length)):
-        yield np.array(chunk, dtype=np.int64)
+def _by_solver(search: _Branches, known: ComposedSet) -> ComposedSet:
+    """Past the limit of enumeration: the set of the solver, or the known one if that is better."""
+    rows, bound = median_by_solver(search.latency, search.mean, search.count)
+    value = search.judge.value(search.latency[list(rows)].min(axis=0)) if rows else math.inf
+    best = ComposedSet(rows, value) if value < known.value else known
+    return dataclasses.replace(best, gap=max(0.0, 1 - bound / best.value) if bound == bound else math.nan)

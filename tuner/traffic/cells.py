@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 Int64Array = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 _LARGEST_KEY = 2**62
 
@@ -33,22 +34,33 @@ class Cells:
             np.concatenate([part.counts for part in parts]),
         )
 
+    def in_order(self) -> Cells:
+        """By size, then by bucket."""
+        key = packed(tuple(self.sizes))
+        if len(self.counts) < 2:
+            return self
+        keys = (self.starts_us, *self.sizes[::-1]) if key is None else (self.starts_us, key)
+        order = np.lexsort(keys)
+        return Cells(self.starts_us[order], self.sizes[:, order], self.counts[order])
 
-def grouped(cells: Cells, bucket: Callable[[Int64Array], Int64Array]) -> Cells:
-    """Each pair of bucket and size once, in order of bucket, then size."""
-    if not len(cells.counts):
-        return cells
-    starts = bucket(cells.starts_us)
-    slots, slot = np.unique(starts, return_inverse=True)
-    key = packed((slot, *cells.sizes))
-    order = np.lexsort((*cells.sizes[::-1], slot)) if key is None else np.argsort(key, kind="stable")
-    slot, sizes, counts = slot[order], cells.sizes[:, order], cells.counts[order]
-    is_first = np.ones(len(order), dtype=bool)
-    is_first[1:] = slot[1:] != slot[:-1]
-    for values in sizes:
-        is_first[1:] |= values[1:] != values[:-1]
-    first = np.flatnonzero(is_first)
-    return Cells(slots[slot[first]], sizes[:, first], np.add.reduceat(counts, first))
+    def size_starts(self) -> Mask:
+        """Which cells, in order, are the first of their size."""
+        is_first = np.zeros(len(self.counts), dtype=bool)
+        is_first[:1] = True
+        for values in self.sizes:
+            is_first[1:] |= values[1:] != values[:-1]
+        return is_first
+
+    def merged(self, starts_us: Int64Array) -> Cells:
+        """These cells, in order, with other bucket starts in the same order; equal neighbours are added up."""
+        if not len(self.counts):
+            return self
+        is_first = self.size_starts()
+        is_first[1:] |= starts_us[1:] != starts_us[:-1]
+        if is_first.all():
+            return Cells(starts_us, self.sizes, self.counts)
+        first = np.flatnonzero(is_first)
+        return Cells(starts_us[first], self.sizes[:, first], np.add.reduceat(self.counts, first))
 
 
 def packed(columns: Sequence[Int64Array]) -> Int64Array | None:
@@ -56,10 +68,10 @@ def packed(columns: Sequence[Int64Array]) -> Int64Array | None:
     key: Int64Array | None = None
     span = 1
     for values in columns:
-        least, largest = int(values.min()), int(values.max())
+        least, largest = (int(values.min()), int(values.max())) if len(values) else (0, 0)
         span *= largest - least + 1
         if span > _LARGEST_KEY:
             return None
-        shifted = values - least
+        shifted = values - least if least else values
         key = shifted if key is None else key * (largest - least + 1) + shifted
     return key

@@ -18,7 +18,7 @@ from tuner.logs.times import NO_TIME, Times
 from tuner.traffic.cells import Cells
 from tuner.traffic.counting import count_rows
 from tuner.traffic.runnable import Runnable
-from tuner.traffic.tally import UNTIMED_HOLDOUT, UNTIMED_TUNE, Tally
+from tuner.traffic.tally import UNTIMED_HOLDOUT, UNTIMED_TUNE, WIDTHS_US, Tally
 from tuner.traffic.traffic import HOLDOUT_SHARE
 
 Int64Array = NDArray[np.int64]
@@ -33,13 +33,17 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """Which file rows come from, and how they are counted."""
+    """Which file rows come from, and how they are counted.
+
+    `snapshot` stands for the time of all rows where each file is one snapshot of counters.
+    """
 
     name: str
     base_name: str
     runnable: Runnable
     window: tuple[int | None, int | None] = (None, None)
     splits_untimed: bool = True
+    snapshot: int | None = None
 
 
 @dataclass(slots=True)
@@ -53,7 +57,7 @@ class Counted:
     rejected: dict[str, int] = field(default_factory=dict)
     first_places: dict[str, Place] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
-    adjusted: dict[str, int] = field(default_factory=dict)
+    padded: dict[str, int] = field(default_factory=dict)
     start_us: int | None = None
     end_us: int | None = None
     time_units: set[str] = field(default_factory=set)
@@ -80,7 +84,7 @@ class Counted:
         for reason, count in other.rejected.items():
             self.reject(reason, count, other.first_places[reason])
         _add_up(self.skipped, other.skipped)
-        _add_up(self.adjusted, other.adjusted)
+        _add_up(self.padded, other.padded)
         self._widen(other.start_us, other.end_us)
         self.time_units |= other.time_units
         self.has_zoneless |= other.has_zoneless
@@ -152,8 +156,8 @@ class Counted:
             self.reject("model_cannot_run", int(bad.sum()), (file.name, first_row + int(places[bad][0])))
             numbers = places[~bad]
             sizes = tuple(values[numbers] for values in rows.sizes)
-        for name, changed in rows.adjusted.items():
-            _add_up(self.adjusted, {name: int((changed if numbers is None else changed[numbers]).sum())})
+        for name, changed in rows.padded.items():
+            _add_up(self.padded, {name: int((changed if numbers is None else changed[numbers]).sum())})
         row_count = rows.row_count if numbers is None else len(numbers)
         self.used_row_count += row_count
         if row_count:
@@ -165,6 +169,8 @@ class Counted:
         """A time for each used row, or the side of the hash that a row without a time falls on."""
         file, first_row = source
         times = rows.times
+        if times is None and file.snapshot is not None:
+            return np.full(rows.row_count if numbers is None else len(numbers), file.snapshot)
         if times is None:
             return _untimed(rows.row_count if numbers is None else numbers, first_row, file)
         self.time_units |= times.units
@@ -205,10 +211,9 @@ class Counted:
             self._add_timed(marks[timed], picked, None if weights is None else weights[timed])
 
     def _add_timed(self, us: Int64Array, sizes: tuple[Int64Array, ...], weights: Int64Array | None) -> None:
-        slots = self.tally.slots(us)
-        width = self.tally.width_us
+        slots, level = self.tally.slots(us)
         cells = count_rows(slots, sizes, weights)
-        self.tally.add(Cells(cells.starts_us * width, cells.sizes, cells.counts))
+        self.tally.add(Cells(cells.starts_us * WIDTHS_US[level], cells.sizes, cells.counts))
 
 
 def _add_up(into: dict[str, int], counts: Mapping[str, int]) -> None:

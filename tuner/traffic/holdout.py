@@ -30,9 +30,13 @@ class Parts:
 def cut(cells: Cells, axes: tuple[str, ...], requests_axis: str | None) -> Parts:
     """The last 30 % of requests in order of time are held out; rows without a time by their hash.
 
-    A bucket falls on one side as a whole. Where that leaves a side empty there is no holdout.
+    The cells are in order of size. A bucket falls on one side as a whole; where that leaves a side empty
+    there is no holdout.
     """
-    histogram = _histogram(axes, cells, np.ones(len(cells.counts), dtype=bool))
+    new_size = cells.size_starts()
+    rows = np.cumsum(new_size) - 1
+    sizes = cells.sizes[:, new_size].T
+    histogram = _histogram(axes, sizes, rows, cells.counts)
     timed = cells.starts_us > UNTIMED_HOLDOUT
     held = cells.starts_us == UNTIMED_HOLDOUT
     holdout_by = "hash" if held.any() else None
@@ -41,16 +45,21 @@ def cut(cells: Cells, axes: tuple[str, ...], requests_axis: str | None) -> Parts
         if start is not None:
             held |= timed & (cells.starts_us >= start)
             holdout_by = "time"
-    buckets = _buckets(cells, timed, histogram) if timed.any() else None
+    buckets = TimeBuckets(cells.starts_us[timed], rows[timed], cells.counts[timed]) if timed.any() else None
     if not held.any() or held.all():
         return Parts(histogram, histogram, None, None, buckets)
+    tune = _histogram(axes, sizes, rows[~held], cells.counts[~held])
     return Parts(
-        histogram, _histogram(axes, cells, ~held), _histogram(axes, cells, held), holdout_by, buckets
+        histogram, tune, _histogram(axes, sizes, rows[held], cells.counts[held]), holdout_by, buckets
     )
 
 
-def _histogram(axes: tuple[str, ...], cells: Cells, keep: Mask) -> SizeHistogram:
-    return SizeHistogram(axes, cells.sizes[:, keep].T, cells.counts[keep])
+def _histogram(
+    axes: tuple[str, ...], sizes: Int64Array, rows: Int64Array, counts: Int64Array
+) -> SizeHistogram:
+    totals = np.zeros(len(sizes), np.int64)
+    np.add.at(totals, rows, counts)
+    return SizeHistogram(axes, sizes, totals)
 
 
 def _requests(cells: Cells, axes: tuple[str, ...], requests_axis: str | None) -> FloatArray:
@@ -67,17 +76,3 @@ def _holdout_start(cells: Cells, timed: Mask, requests: FloatArray) -> int | Non
     before = np.cumsum(np.bincount(bucket, weights=requests[timed]))[:-1]
     total = float(requests[timed].sum())
     return int(starts[1 + np.abs(before - (1 - HOLDOUT_SHARE) * total).argmin()])
-
-
-def _buckets(cells: Cells, timed: Mask, histogram: SizeHistogram) -> TimeBuckets:
-    rows = _rows_of(histogram, cells.sizes[:, timed])
-    return TimeBuckets(cells.starts_us[timed], rows, cells.counts[timed])
-
-
-def _rows_of(histogram: SizeHistogram, sizes: Int64Array) -> Int64Array:
-    """The row of each size in the histogram, which has every one of them."""
-    both = np.concatenate([histogram.sizes, sizes.T])
-    if not histogram.axes:
-        return np.zeros(sizes.shape[1], np.int64)
-    _, inverse = np.unique(both, axis=0, return_inverse=True)
-    return np.asarray(inverse.reshape(-1)[len(histogram) :], dtype=np.int64)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tuner.errors import DamagedFile
 from tuner.logs.clean import Rules, clean_rows
 from tuner.logs.columns import FileColumns
-from tuner.logs.log_file import LogFile, Piece, TimeWindow, Wanted
+from tuner.logs.log_file import LogFile, Piece, Refused, TimeWindow, Wanted
 from tuner.traffic.counted import Counted, FileRows
 from tuner.traffic.runnable import Runnable
 from tuner.traffic.tally import Tally
@@ -41,11 +41,17 @@ class Ingest:
     runnable: Runnable
     window: TimeWindow
     splits_untimed: bool
+    has_snapshots: bool = False
 
     def tasks(self) -> Iterator[tuple[LogFile, Task]]:
-        for file, columns in self.files:
+        for place, (file, columns) in enumerate(self.files):
             rows = FileRows(
-                file.source.name, file.source.base_name, self.runnable, self.window, self.splits_untimed
+                file.source.name,
+                file.source.base_name,
+                self.runnable,
+                self.window,
+                self.splits_untimed,
+                place if self.has_snapshots else None,
             )
             yield file, Task(columns, self.rules, rows)
 
@@ -91,11 +97,20 @@ class _Pool:
                 yield broken
 
     def _file(self, file: LogFile, task: Task, ingest: Ingest) -> Counted:
-        counted = Counted(Tally(ingest.rules.axes))
+        wanted = ingest.wanted(task.columns)
+        if file.fast_pieces is not None:
+            try:
+                return self._pieces(file.fast_pieces(wanted), task)
+            except Refused:
+                pass
+        return self._pieces(file.pieces(wanted), task)
+
+    def _pieces(self, pieces: Iterator[Piece], task: Task) -> Counted:
+        counted = Counted(Tally(task.rules.axes))
         waiting: deque[Future[Counted]] = deque()
         try:
-            for piece in file.pieces(ingest.wanted(task.columns)):
-                waiting.append(self._pool.submit(self._count, piece, task))
+            for piece in pieces:
+                waiting.append(self._pool.submit(self._count, piece, task, counted.tally.level))
                 if len(waiting) >= self._most_waiting:
                     counted.merge(waiting.popleft().result())
             while waiting:
@@ -105,8 +120,9 @@ class _Pool:
                 future.cancel()
         return counted
 
-    def _count(self, piece: Piece, task: Task) -> Counted:
-        counted = Counted(Tally(task.rules.axes))
+    def _count(self, piece: Piece, task: Task, level: int) -> Counted:
+        """Count one piece in buckets of the level that the file has reached, so that few cells come back."""
+        counted = Counted(Tally(task.rules.axes, level))
         for block in piece():
             if self._stop.is_set():
                 break

@@ -22,7 +22,10 @@ def told(logs: OpenLogs, counted: Counted) -> tuple[str, ...]:
     notes += logs.notes
     notes += counted.problems
     notes += [f"{count} rows {why} are left out" for why, count in counted.skipped.items()]
-    notes += [_adjusted(name, count) for name, count in counted.adjusted.items()]
+    notes += [
+        f"{count} rows are padded to a multiple of {logs.settings.align[axis]} in {axis}"
+        for axis, count in counted.padded.items()
+    ]
     return tuple(notes + _times(logs, counted))
 
 
@@ -42,13 +45,6 @@ def _columns(logs: OpenLogs) -> list[str]:
         sentence if count == everywhere else f"{sentence}, in {count} of {everywhere} files"
         for sentence, count in told.items()
     ]
-
-
-def _adjusted(name: str, count: int) -> str:
-    what, _, rule = name.partition(" ")
-    if what == "align":
-        return f"{count} rows are padded up to a multiple ({rule})"
-    return f"{count} rows above the cap are counted at it ({rule})"
 
 
 def _times(logs: OpenLogs, counted: Counted) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tuner.errors import DamagedFile, TunerError
-from tuner.logs.columns import FileColumns, Question, answer, ask, check_answers
+from tuner.logs.assumed_inputs import assumed_model
+from tuner.logs.columns import FileColumns, Question, answer, ask, check_answers, named_axes
 from tuner.logs.log_file import LogFile
 from tuner.logs.opening import open_log
 from tuner.logs.sources import find_sources
@@ -58,6 +59,9 @@ def open_logs(settings: LogSettings, model: Model | None) -> OpenLogs:
             f"no usable rows: {found.sources[0].name if found.sources else settings.logs[0]} holds nothing"
         )
     layouts = [file.layout for file in files]
+    if model is None:
+        has_axes = bool(settings.axes or named_axes(layouts))
+        model = assumed_model(files, settings.shapes, has_axes=has_axes)
     question = ask(settings, model, layouts)
     columns = [answer(question, layout) for layout in layouts]
     check_answers(question, columns, layouts)

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from tuner.errors import TunerError
 from tuner.logs import reasons
 from tuner.logs.clean import Rules
-from tuner.logs.columns import Question
+from tuner.logs.columns import bound_axis
 from tuner.logs.log_file import LogFile
 from tuner.logs.times import parse_time, to_datetime
 from tuner.model import Model
 from tuner.settings import LogSettings
+from tuner.traffic.cells import Cells
 from tuner.traffic.counted import Counted
+from tuner.traffic.cumulative import bucket_counts, counter_growth, refuse_unsure
 from tuner.traffic.holdout import cut
 from tuner.traffic.ingest import Ingest, Progress, count_files
 from tuner.traffic.notes import told
 from tuner.traffic.open_logs import OpenLogs, open_logs
 from tuner.traffic.runnable import Runnable
+from tuner.traffic.tally import UNTIMED_TUNE
 from tuner.traffic.traffic import Rejection, Traffic
 
 _BATCH_NAMES = ("batch", "batch_size", "n")
@@ -31,12 +36,14 @@ def read_traffic(settings: LogSettings, model: Model | None, progress: Progress 
     be found, and where the only file is damaged.
     """
     logs = open_logs(settings, model)
+    kind = logs.question.log_kind
     ingest = Ingest(
         files=tuple(zip(logs.files, logs.columns, strict=True)),
-        rules=_rules(logs.question),
+        rules=_rules(logs),
         runnable=Runnable(model, logs.axes),
         window=_window(settings),
-        splits_untimed=logs.question.log_kind in ("requests", "batches"),
+        splits_untimed=kind in ("requests", "batches"),
+        has_snapshots=kind == "counters" and not any(columns.time for columns in logs.columns),
     )
     counted = count_files(ingest, progress)
     for error in logs.damaged:
@@ -59,8 +66,8 @@ def refuse_too_many_rejections(traffic: Traffic, settings: LogSettings) -> None:
         )
 
 
-def _rules(question: Question) -> Rules:
-    settings, model = question.settings, question.model
+def _rules(logs: OpenLogs) -> Rules:
+    question, settings, model = logs.question, logs.settings, logs.model
     for name, values in (("--align", settings.align), ("--cap", settings.cap)):
         for axis in values:
             if axis not in question.axes:
@@ -68,8 +75,10 @@ def _rules(question: Question) -> Rules:
                     f"{name} {axis}: there is no such axis; the axes are {', '.join(question.axes)}"
                 )
     least = {axis: 0 for axis in question.axes if _may_be_zero(axis, model)}
-    wrong_rank = reasons.INPUTS_DISAGREE if model is None else reasons.MODEL_CANNOT_RUN
-    return Rules(question.axes, least, settings.align, settings.cap, settings.time_unit, wrong_rank)
+    is_real = model is not None and bool(model.outputs or model.content_hash)
+    wrong_rank = reasons.MODEL_CANNOT_RUN if is_real else reasons.INPUTS_DISAGREE
+    bound = bound_axis(question, logs.columns)
+    return Rules(question.axes, least, settings.align, bound, settings.time_unit, wrong_rank)
 
 
 def _may_be_zero(axis: str, model: Model | None) -> bool:
@@ -89,10 +98,11 @@ def _window(settings: LogSettings) -> tuple[int | None, int | None]:
 
 
 def _traffic(logs: OpenLogs, counted: Counted) -> Traffic:
-    cells = counted.tally.compact()
+    cells = counted.tally.cells()
     if not len(cells.counts):
         raise TunerError(_nothing_usable(logs, counted))
     kind = logs.question.log_kind
+    cells, more_notes = _without_cumulation(cells, logs, counted)
     requests_axis = _requests_axis(logs) if kind == "batches" else None
     parts = cut(cells, logs.axes, requests_axis)
     return Traffic(
@@ -107,8 +117,30 @@ def _traffic(logs: OpenLogs, counted: Counted) -> Traffic:
         requests_axis=requests_axis,
         row_count=counted.row_count,
         rejections=_rejections(counted, {file.source.name: file for file in logs.files}),
-        notes=told(logs, counted),
+        notes=(*told(logs, counted), *more_notes),
     )
+
+
+def _without_cumulation(cells: Cells, logs: OpenLogs, counted: Counted) -> tuple[Cells, list[str]]:
+    """Cells that count each request once, with what has to be said of them."""
+    notes: list[str] = []
+    if logs.question.log_kind == "counters":
+        if counted.tally.level:
+            raise TunerError("kind counters: too many snapshots; narrow them down with --since and --until")
+        cells, restarted = counter_growth(cells, len(logs.axes))
+        notes += (
+            [f"counters started anew {restarted} times; what they had then counts whole"] if restarted else []
+        )
+        if counted.start_us is None:
+            cells = Cells(np.full(len(cells.counts), UNTIMED_TUNE), cells.sizes, cells.counts)
+    elif logs.question.log_kind == "cumulative" and logs.settings.log_kind is None:
+        refuse_unsure(cells)
+    bound = bound_axis(logs.question, logs.columns)
+    if bound is not None:
+        cells = bucket_counts(cells, logs.axes, bound, logs.settings.cap)
+        notes.append(f"sizes of {bound} are upper bounds of buckets; the requests in a bucket may be smaller")
+    cells = cells.in_order()
+    return cells.merged(cells.starts_us), notes
 
 
 def _nothing_usable(logs: OpenLogs, counted: Counted) -> str:

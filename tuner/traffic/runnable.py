@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.axes import Size
+from tuner.axes import LARGEST_DIMENSION, Size
 from tuner.model import Model
 
 Int64Array = NDArray[np.int64]
@@ -39,5 +39,7 @@ class Runnable:
             assert self._model is not None
             if len(self._verdicts) >= _MOST_KEPT:
                 self._verdicts.clear()
+            if max(values) > LARGEST_DIMENSION:  # an open bound: how large it is comes later
+                return None
             self._verdicts[values] = self._model.why_not(Size(self._axes, values))
         return self._verdicts[values]

@@ -1,0 +1,70 @@
+"""What `recommend` does between its options and its output: opens the source, reads the logs, searches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tuner.commands import engine_options, options
+
+if TYPE_CHECKING:
+    from tuner.measurements.source import ProfileSource
+    from tuner.measurements.store import Store
+    from tuner.model import Model
+    from tuner.recommendation.recommendation import Recommendation
+    from tuner.traffic.traffic import Traffic
+
+
+def by_rule(given: dict[str, Any]) -> Recommendation:
+    """A recommendation by rule: logs and perhaps a model in, nothing measured."""
+    from tuner.commands.reading import read_logs
+    from tuner.onnx_file import read_onnx
+    from tuner.recommendation.by_rule import recommend_by_rule
+
+    model = read_onnx(given["model"]) if given["model"] else None
+    cap = options.whole_numbers("--cap", given["cap"])
+    return recommend_by_rule(
+        read_logs(given, model), model, given["rule"], profiles=given["profiles"] or 1, cap=cap
+    )
+
+
+def by_measurements(given: dict[str, Any]) -> Recommendation:
+    """A recommendation judged by recorded curves, or by engines built here where there is a GPU."""
+    from tuner.commands.console import progress_bar
+    from tuner.commands.reading import read_logs
+    from tuner.measurements.gpu_state import gpu_facts
+    from tuner.measurements.opening import open_recorded
+    from tuner.measurements.store import open_store
+    from tuner.onnx_file import read_onnx
+    from tuner.recommendation.recommend import recommend as run
+
+    settings = options.recommend_settings(given)
+    model = read_onnx(given["model"]) if given["model"] else None
+    with open_store(given["store"]) as store:
+        builds_here = model is not None and given["measurements"] is None and gpu_facts(given["device"])
+        if model is not None and builds_here:
+            traffic = read_logs(given, model)
+            source: ProfileSource = _built_source(given, model, store, traffic)
+        else:
+            source = open_recorded(store, given["measurements"], model)
+            traffic = read_logs(given, source.model)
+        with progress_bar("searching", quiet=given["quiet"]) as advance:
+            return run(
+                traffic,
+                source,
+                settings,
+                store.url,
+                lambda trial, left: advance(
+                    trial.number + 1, trial.number + 1 + left, f"opt {trial.profile.opt.short}"
+                ),
+            )
+
+
+def _built_source(given: dict[str, Any], model: Model, store: Store, traffic: Traffic) -> ProfileSource:
+    """Real engines: there is a model, a GPU, and nothing recorded was asked for."""
+    from tuner.measurements.built_source import BuildBudget, BuiltSource
+    from tuner.recommendation.scored import under_cap
+
+    hours = given["max_hours"]
+    budget = BuildBudget(builds=given["builds"], seconds=None if hours is None else hours * 3600)
+    inside = under_cap(traffic.histogram, options.whole_numbers("--cap", given["cap"]))
+    return BuiltSource(engine_options.bench(given, model, store), traffic.histogram.where(inside), budget)

@@ -1,0 +1,1 @@
+"""Writes a recommendation for the tools that build and serve engines, and serves it to Python itself."""
