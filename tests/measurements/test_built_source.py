@@ -15,7 +15,7 @@ import pytest
 from tests.stand_ins.stand_in_bench import stand_in_bench
 from tuner.axes import Size
 from tuner.errors import RunFailed
-from tuner.measurements.built_source import BuildBudget, BuiltSource, confirm_set
+from tuner.measurements.built_source import BuildBudget, BuiltSource
 from tuner.measurements.measurement import Mode
 from tuner.measurements.source import FailedProfile, MeasuredProfile
 from tuner.measurements.store import open_store
@@ -127,14 +127,15 @@ def test_plan_that_is_not_ours_is_not_loaded(tmp_path: Path) -> None:
             bench.time(engine, [(0, Size(AXES, (1, 16)))])
 
 
-def test_set_is_confirmed_as_one_engine(tmp_path: Path) -> None:
-    profiles = ProfileSet((whole((1, 128)), whole((4, 128))))
+def test_set_is_confirmed_as_one_engine_outside_of_the_budget(tmp_path: Path) -> None:
+    small = OptimizationProfile(Size(AXES, (1, 16)), Size(AXES, (1, 32)), Size(AXES, (1, 64)))
     with open_store(url(tmp_path)) as store:
-        confirmed = confirm_set(
-            stand_in_bench(tmp_path, store), profiles, (SIZES[:2], SIZES[2:]), Mode.ENQUEUE
-        )
-    assert [len(curve.sizes) for curve in confirmed.curves] == [2, 2]
-    assert len(confirmed.engine.spec.profiles) == 2
+        source = BuiltSource(stand_in_bench(tmp_path, store), TRAFFIC, BuildBudget(builds=0))
+        confirmed = source.confirm(ProfileSet((small, whole((4, 128)))))
+        (engine,) = store.engines()
+    assert len(engine.spec.profiles) == 2
+    assert [len(one.curve(Mode.ENQUEUE).sizes) for one in confirmed] == [3, 6]
+    assert source.facts.build_count == 0
 
 
 @pytest.mark.parametrize("stage", ["build", "measure"])
