@@ -103,9 +103,7 @@ class BuiltSource:
         Raises EngineError where the build or a timing fails.
         """
         bench = self._bench
-        spec = bench.spec(profiles)
-        known = bench.builds(spec)
-        engine = known[-1] if known else bench.build(spec, 0)
+        engine = bench.built(bench.spec(profiles))
         if not engine.is_built:
             raise BuildFailed(engine.reason or "not known", engine.outcome)
         for index, profile in enumerate(profiles):
