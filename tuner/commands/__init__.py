@@ -14,7 +14,9 @@ from typing import Annotated
 import typer
 
 import tuner
+from tuner.commands.build import build
 from tuner.commands.export import export
+from tuner.commands.measure import measure
 from tuner.commands.recommend import recommend
 from tuner.commands.report import report
 from tuner.commands.schema import schema
@@ -29,7 +31,7 @@ app = typer.Typer(
     help="Tunes TensorRT optimization profiles to production traffic.",
     epilog="Example: tuner recommend --logs prod.parquet --measurements h200.parquet",
 )
-for command in (recommend, report, export, schema):
+for command in (recommend, report, measure, build, export, schema):
     app.command()(command)
 
 

@@ -91,6 +91,20 @@ Builds = Annotated[int, _search("--builds", "Most profiles to build or look up."
 MaxHours = Annotated[float | None, _search("--max-hours", "Start no build after so many hours.", min=0.0)]
 Seed = Annotated[int, _search("--seed", "Seed of the search.", min=0)]
 
+Sweep = Annotated[
+    list[str] | None,
+    _judging(
+        "--sweep",
+        "Sizes to time: batch=1..128 doubles, batch=1..8:1 steps. Repeatable.",
+        metavar="AXIS=SIZES",
+    ),
+]
+Opt = Annotated[
+    str | None,
+    _judging("--opt", "Opt of the engine, like batch=8,seq=128; default the largest size.", metavar="SIZE"),
+]
+CsvOut = Annotated[str | None, _output("--csv", "Where the curve goes as CSV.", metavar="FILE")]
+EngineOut = Annotated[str, _output("--out", "Where the engine goes.", metavar="FILE")]
 Out = Annotated[str, _output("--out", "Where the document goes.", metavar="FILE")]
 Json = Annotated[bool, _output("--json", "Print JSON instead of tables.")]
 Quiet = Annotated[bool, _output("--quiet", "Print nothing but errors.", short=("-q",))]

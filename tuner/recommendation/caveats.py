@@ -49,7 +49,6 @@ def _of_measuring(chosen: Evaluated, facts: SourceFacts) -> Iterator[Caveat]:
             f"{facts.environment.tensorrt}, not measured in this run: they hold for that GPU, version and "
             "model only",
         )
-    yield Caveat("not_confirmed", "the set was not built as one engine and measured again")
     if chosen.tune is not None and chosen.tune.interpolated_share > LARGEST_INTERPOLATED_SHARE:
         yield Caveat(
             "interpolated",

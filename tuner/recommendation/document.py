@@ -15,7 +15,7 @@ from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.profiles.routing import RoutingTable
 from tuner.recommendation.output_file import replace_file
 from tuner.recommendation.reading_document import SCHEMA_VERSION
-from tuner.recommendation.recommendation import Evaluated, Evidence, Recommendation
+from tuner.recommendation.recommendation import Confirmation, Evaluated, Evidence, Recommendation
 from tuner.replay.coverage import Coverage
 from tuner.replay.score import Score
 from tuner.traffic.histogram import SizeHistogram
@@ -244,6 +244,18 @@ def _evidence(evidence: Evidence | None, model: Model | None) -> Json | str:
         "stopped": evidence.stopped,
         "seed": evidence.seed,
         "confirmed": evidence.is_confirmed,
+        "confirmation": _confirmation(evidence.confirmation),
+    }
+
+
+def _confirmation(confirmation: Confirmation | None) -> Json | None:
+    if confirmation is None:
+        return None
+    confirmed = confirmation.confirmed
+    return {
+        "predicted": _rounded(confirmation.predicted),
+        "confirmed": None if confirmed is None else _rounded(confirmed),
+        "reason": confirmation.reason,
     }
 
 

@@ -13,8 +13,15 @@ from tuner.profiles.routing import RoutingTable, route_best
 from tuner.profiles.rules import RULE_NAMES, profiles_by_rule
 from tuner.recommendation.caveats import caveats_of
 from tuner.recommendation.choose import choose_count, final_ranges
+from tuner.recommendation.confirm import Confirm, confirm_choice, confirmation_caveat
 from tuner.recommendation.evaluate import evaluate, evaluate_rules
-from tuner.recommendation.recommendation import Evaluated, Evidence, ProfileShare, Recommendation
+from tuner.recommendation.recommendation import (
+    Confirmation,
+    Evaluated,
+    Evidence,
+    ProfileShare,
+    Recommendation,
+)
 from tuner.recommendation.scored import RecommendSettings, ScoredTraffic, scored_traffic
 from tuner.replay.score import Judge, latency_table
 from tuner.search.compose import ComposedSet, best_sets
@@ -36,8 +43,9 @@ def recommend(
     settings: RecommendSettings,
     storage_url: str,
     progress: Callable[[Trial, int], None] | None = None,
+    confirm: Confirm | None = None,
 ) -> Recommendation:
-    """Search, choose, check on the holdout and compare with every rule.
+    """Search, choose, check on the holdout and compare with every rule; confirm where that can be done.
 
     Raises NothingFeasible where nothing is covered or no set serves the traffic, TunerError where axes of
     traffic and measurements differ.
@@ -63,6 +71,8 @@ def recommend(
     alternatives = {}
     if len(sets[0].rows) == 1:
         alternatives["profile_zero"] = _evaluated_set(sets[0], found, scored, settings)[0]
+    confirmation = None if confirm is None else confirm_choice(chosen, routing, judges, mode, confirm)
+    doubts = [confirmation_caveat(confirmation)]
     return Recommendation(
         decision="change",
         reason="no deployed set",
@@ -77,8 +87,8 @@ def recommend(
         by_count={len(s.rows): s.value for s in sets},
         rules=rules,
         alternatives=alternatives,
-        evidence=_evidence(source, found, settings),
-        caveats=caveats_of(scored, chosen, source.facts, found),
+        evidence=_evidence(source, found, settings, confirmation),
+        caveats=(*caveats_of(scored, chosen, source.facts, found), *(d for d in doubts if d is not None)),
     )
 
 
@@ -127,7 +137,12 @@ def _shares(routing: RoutingTable, judge: Judge) -> tuple[ProfileShare, ...]:
     )
 
 
-def _evidence(source: ProfileSource, found: SearchResult, settings: RecommendSettings) -> Evidence:
+def _evidence(
+    source: ProfileSource,
+    found: SearchResult,
+    settings: RecommendSettings,
+    confirmation: Confirmation | None,
+) -> Evidence:
     failed = Counter(trial.outcome for trial in found.trials if trial.value is None)
     return Evidence(
         facts=source.facts,
@@ -136,4 +151,5 @@ def _evidence(source: ProfileSource, found: SearchResult, settings: RecommendSet
         trial_count=len(found.trials),
         failed_trials=dict(sorted(failed.items())),
         stopped=found.stopped,
+        confirmation=confirmation,
     )

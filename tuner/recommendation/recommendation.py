@@ -46,6 +46,18 @@ class ProfileShare:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """The objective in ms that was predicted for the set, and the one it reached as one engine.
+
+    `confirmed` is None where it could not be built or measured; `reason` then says why.
+    """
+
+    predicted: float
+    confirmed: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What the numbers rest on; None is a fact that is not known."""
 
@@ -55,7 +67,11 @@ class Evidence:
     trial_count: int
     failed_trials: Mapping[str, int]
     stopped: str
-    is_confirmed: bool = False
+    confirmation: Confirmation | None = None
+
+    @property
+    def is_confirmed(self) -> bool:
+        return self.confirmation is not None and self.confirmation.confirmed is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
