@@ -219,9 +219,11 @@ def test_two_runs_do_not_work_on_one_study(url: str) -> None:
     source, problem = one_axis()
     settings = SearchSettings(builds=2)
     storage = open_storage(url)
-    with holding_study(storage.engine, name_of(problem, settings)):
-        with pytest.raises(TunerError, match=r"another run works on this very study \(process \d+ on"):
-            search(problem, settings, source, url)
+    with (
+        holding_study(storage.engine, name_of(problem, settings)),
+        pytest.raises(TunerError, match=r"another run works on this very study \(process \d+ on"),
+    ):
+        search(problem, settings, source, url)
     storage.engine.dispose()
     search(problem, settings, source, url)
 
@@ -325,5 +327,4 @@ def test_a_trial_takes_little_time_besides_building_with_five_thousand_sizes(url
         lambda trial, left: spent.append(time.process_time()),
     )
     each = np.diff([started, *spent])
-    print(each)
     assert np.median(each) < 0.4  # generous: the machine is shared; the benchmark reports the true figure

@@ -95,8 +95,8 @@ class Known:
             return None
         share = at_best / outlook.best - 1
         return (
-            f"after {len(timed)} of its sizes: even at its most optimistic its best set is {share:.1%} slower "
-            "than the best one known"
+            f"after {len(timed)} of its sizes: even at its most optimistic its best set is {share:.1%} "
+            "slower than the best one known"
         )
 
 
