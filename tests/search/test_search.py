@@ -272,7 +272,8 @@ def test_a_locked_storage_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.M
     file = tmp_path / "study.db"
     source, problem = one_axis()
     search(problem, SearchSettings(builds=1), source, f"sqlite:///{file}")
-    monkeypatch.setattr("tuner.search.study.LOCK_WAIT_S", 0.2)
+    patient = {"connect_args": {"timeout": 0.2}}
+    monkeypatch.setattr("tuner.search.study.engine_options", lambda url: patient)
     script = (
         "import sqlite3,sys,time; c=sqlite3.connect(sys.argv[1]); c.execute('BEGIN EXCLUSIVE'); "
         "print('held', flush=True); time.sleep(30)"
@@ -282,7 +283,7 @@ def test_a_locked_storage_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.M
         try:
             assert holder.stdout is not None
             assert holder.stdout.readline() == "held\n"
-            with pytest.raises(TunerError, match=r"study\.db.*locked; another process held it"):
+            with pytest.raises(TunerError, match=r"study\.db: database is locked; another process held it"):
                 search(problem, SearchSettings(builds=2), source, f"sqlite:///{file}")
         finally:
             holder.kill()
@@ -294,7 +295,7 @@ def test_a_torn_storage_is_a_clear_error(tmp_path: Path) -> None:
     search(problem, SearchSettings(builds=1), source, f"sqlite:///{file}")
     content = file.read_bytes()
     file.write_bytes(content[:5000] + b"\xff" * (len(content) // 2 - 5000))
-    with pytest.raises(TunerError, match=r"study\.db cannot be used: .*; give another --store"):
+    with pytest.raises(TunerError, match=r"study\.db: database disk image is malformed; the file is damaged"):
         search(problem, SearchSettings(builds=2), source, f"sqlite:///{file}")
 
 

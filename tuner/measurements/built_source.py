@@ -99,22 +99,30 @@ class BuiltSource:
             self._known[profile] = outcome
         return self._known[profile]
 
-    def confirm(self, profiles: ProfileSet) -> list[MeasuredProfile]:
-        """The set built as one engine, outside of the budget, and each profile timed in it.
+    def confirm(self, profiles: ProfileSet, count: int = 1) -> list[MeasuredProfile]:
+        """The set built as one engine `count` times, outside of the budget, and each profile timed in each.
 
-        Raises EngineError where the build or a timing fails.
+        Raises EngineError where a build or a timing fails.
         """
         bench = self._bench
-        engine = bench.built(bench.spec(profiles))
-        if not engine.is_built:
-            raise BuildFailed(engine.reason or "not known", engine.outcome)
-        for index, profile in enumerate(profiles):
-            self._fill_in(engine, choose_grid(self._histogram, profile).sizes, index)
-        recorded = bench.recorded(engine)
+        spec = bench.spec(profiles)
+        known = [engine for engine in bench.builds(spec) if engine.is_built]
+        engines = known[-count:]
+        first = max((engine.repeat for engine in bench.builds(spec)), default=-1) + 1
+        engines += [bench.build(spec, first + i) for i in range(count - len(engines))]
+        for engine in engines:
+            if not engine.is_built:
+                raise BuildFailed(engine.reason or "not known", engine.outcome)
+            for index, profile in enumerate(profiles):
+                self._fill_in(engine, choose_grid(self._histogram, profile).sizes, index)
+        recorded = [bench.recorded(engine) for engine in engines]
         return [
             measured_profile(
                 profile,
-                [RecordedEngine(engine, tuple(m for m in recorded.measurements if m.profile_index == index))],
+                [
+                    RecordedEngine(r.engine, tuple(m for m in r.measurements if m.profile_index == index))
+                    for r in recorded
+                ],
             )
             for index, profile in enumerate(profiles)
         ]

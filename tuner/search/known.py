@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ LEAST_TO_PRUNE_BY = 2
 """Profiles that must be measured before another one may be given up half way."""
 
 
-def resources_of(measured: list[MeasuredProfile]) -> Resources:
+def resources_of(measured: Sequence[MeasuredProfile]) -> Resources:
     """Memory and build time of each profile; what is not known counts as nothing."""
     memory = [float(m.device_memory_bytes or 0) for m in measured]
     return Resources(np.array(memory), np.array([m.build_s or 0.0 for m in measured]))
