@@ -169,6 +169,8 @@ def recommend_settings(given: dict[str, Any]) -> RecommendSettings:
     """The options that decide what is recommended, as a record."""
     from tuner.measurements.measurement import Mode
     from tuner.recommendation.scored import RecommendSettings
+    from tuner.replay.slo import parse_slo
+    from tuner.search.samplers import DEFAULT_SAMPLER
     from tuner.search.search import SearchSettings
 
     modes = [mode.value for mode in Mode]
@@ -180,11 +182,16 @@ def recommend_settings(given: dict[str, Any]) -> RecommendSettings:
             mode=Mode(given["mode"]),
             max_profiles=count or given["max_profiles"],
             builds=given["builds"],
+            max_hours=given.get("max_hours"),
             seed=given["seed"],
+            sampler=given.get("sampler") or DEFAULT_SAMPLER,
         ),
         profiles=count,
         objective=given["objective"],
         weight=given["weight"],
         uncovered=given["uncovered"],
+        slos=tuple(parse_slo(text) for text in given.get("slo") or ()),
+        pareto=bool(given.get("pareto")),
+        confirm_builds=given.get("confirm") or 1,
         cap=whole_numbers("--cap", given["cap"]),
     )

@@ -88,6 +88,8 @@ def choose(
         if gain.value >= LEAST_GAIN and gain.low > 0:
             reasons.append(f"{rival.name} gains {gain} over {chosen.name}")
             chosen = rival
+        elif gain.value <= 0:
+            reasons.append(f"{rival.name} is no better than {chosen.name}: it gains {gain}")
         else:
             why = "no more than noise" if gain.low <= 0 else f"less than {LEAST_GAIN:.0%}"
             reasons.append(f"{rival.name} gains {gain} over {chosen.name}: {why}")
