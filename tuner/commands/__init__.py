@@ -13,12 +13,15 @@ from typing import Annotated
 import typer
 
 import tuner
+from tuner.commands.build import build
 from tuner.commands.check import check
 from tuner.commands.config import PASS_ON, config
 from tuner.commands.diff import diff
 from tuner.commands.export import export
 from tuner.commands.history import history
 from tuner.commands.init import init
+from tuner.commands.inspect import inspect
+from tuner.commands.measure import measure
 from tuner.commands.recommend import recommend
 from tuner.commands.replay import replay
 from tuner.commands.report import report
@@ -38,12 +41,15 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "init": init,
     "config": config,
+    "inspect": inspect,
     "recommend": recommend,
     "check": check,
     "replay": replay,
     "history": history,
     "diff": diff,
     "report": report,
+    "measure": measure,
+    "build": build,
     "export": export,
     "schema": schema,
 }

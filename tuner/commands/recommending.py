@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.commands import deployed_options, engine_options, options
+from tuner.commands import deployed_options, engine_options, export_options, options
 
 if TYPE_CHECKING:
+    from tuner.measurements.built_source import BuiltSource
     from tuner.measurements.source import ProfileSource
     from tuner.measurements.store import Store
     from tuner.model import Model
@@ -99,10 +100,11 @@ def _searched(
             lambda trial, left: advance(
                 trial.number + 1, trial.number + 1 + left, f"opt {trial.profile.opt.short}"
             ),
+            confirm=getattr(source, "confirm", None),
         )
 
 
-def _built_source(given: dict[str, Any], model: Model, store: Store, traffic: Traffic) -> ProfileSource:
+def _built_source(given: dict[str, Any], model: Model, store: Store, traffic: Traffic) -> BuiltSource:
     """Real engines: there is a model, a GPU, and nothing recorded was asked for."""
     from tuner.measurements.built_source import BuildBudget, BuiltSource
     from tuner.recommendation.scored import under_cap
@@ -111,3 +113,42 @@ def _built_source(given: dict[str, Any], model: Model, store: Store, traffic: Tr
     budget = BuildBudget(builds=given["builds"], seconds=None if hours is None else hours * 3600)
     inside = under_cap(traffic.histogram, options.whole_numbers("--cap", given["cap"]))
     return BuiltSource(engine_options.bench(given, model, store), traffic.histogram.where(inside), budget)
+
+
+def check_outputs(given: dict[str, Any]) -> None:
+    """Raise TunerError for an output that could not be written, before anything is measured."""
+    from tuner.recommendation.output_file import check_writable
+
+    check_writable(given["out"])
+    if given["report"] is not None:
+        check_writable(given["report"])
+    if given["to"] is not None:
+        export_options.check_export(given)
+
+
+def show(given: dict[str, Any], found: Recommendation) -> None:
+    """Print the result, and write the report and the export that were asked for."""
+    from tuner.recommendation.document import as_document, document_text
+
+    document = as_document(found)
+    if given["report"] is not None:
+        from tuner.commands.report import format_of, write_report
+
+        write_report(document, given["store"], given["report"], format_of(None, given["report"]))
+    if given["as_json"]:
+        print(document_text(document), end="")
+    elif not given["quiet"]:
+        _print_tables(given, found)
+    if given["to"] is not None:
+        export_options.write_export({**given, "document": given["out"]})
+
+
+def _print_tables(given: dict[str, Any], found: Recommendation) -> None:
+    from tuner.commands.console import results
+    from tuner.report.explained import explanation_view
+    from tuner.report.terminal import recommendation_view
+
+    results().print(recommendation_view(found))
+    if given["explain"]:
+        results().print(explanation_view(found))
+    print(f"written: {given['out']}")

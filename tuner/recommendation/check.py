@@ -11,19 +11,23 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tuner.errors import NothingFeasible
 from tuner.measurements.source import MeasuredProfile, ProfileSource
 from tuner.profiles.profile import ProfileSet
 from tuner.profiles.routing import route_best
-from tuner.recommendation.choose import choose_count
+from tuner.recommendation.choose import allowed_counts
 from tuner.recommendation.decide import Margins
 from tuner.recommendation.deployed import Curves, Deployed, curves_of
 from tuner.recommendation.evaluate import Judges
 from tuner.recommendation.gain import Gain, gain_between
 from tuner.recommendation.night import Check, LastSearch
-from tuner.recommendation.scored import RecommendSettings, scored_traffic, under_cap
+from tuner.recommendation.scored import RecommendSettings, ScoredTraffic, scored_traffic, under_cap
 from tuner.replay.score import Judge, latency_table
 from tuner.search.compose import best_sets
+from tuner.search.known import resources_of
 from tuner.traffic.shift import Shift, cells_of, shift_between
 from tuner.traffic.traffic import Traffic
 
@@ -112,21 +116,31 @@ def settings_digest(settings: RecommendSettings, wishes: str = "") -> str:
     return hashlib.sha256(f"{settings!r} {wishes}".encode()).hexdigest()[:16]
 
 
-def judges_within(judges: Judges, profiles: ProfileSet) -> Judges | None:
-    """The judges on the sizes that the profiles cover, so that sets are compared on the same requests."""
+def scored_within(scored: ScoredTraffic, profiles: ProfileSet) -> ScoredTraffic | None:
+    """The judged traffic that the profiles cover, so that sets are compared on the same requests."""
+    judges, tune_blocks = scored.judges, scored.tune_blocks
+    tune = _within(judges.tune, tune_blocks, profiles)
+    if tune is None:
+        return None
+    holdout = _within(judges.holdout, scored.holdout_blocks, profiles) if judges.holdout else None
+    return dataclasses.replace(
+        scored,
+        judges=Judges(tune[0], holdout[0] if holdout else None),
+        tune_blocks=tune[1],
+        holdout_blocks=holdout[1] if holdout else None,
+    )
 
-    def within(judge: Judge | None) -> Judge | None:
-        if judge is None:
-            return None
-        inside = profiles.covers_rows(judge.histogram.sizes)
-        if not inside.any():
-            return None
-        return dataclasses.replace(
-            judge, histogram=judge.histogram.where(inside), requests=judge.requests[inside]
-        )
 
-    tune, holdout = within(judges.tune), within(judges.holdout)
-    return None if tune is None else Judges(tune, holdout)
+def _within(
+    judge: Judge, blocks: NDArray[np.float64] | None, profiles: ProfileSet
+) -> tuple[Judge, NDArray[np.float64] | None] | None:
+    inside = profiles.covers_rows(judge.histogram.sizes)
+    if not inside.any():
+        return None
+    kept = dataclasses.replace(
+        judge, histogram=judge.histogram.where(inside), requests=judge.requests[inside]
+    )
+    return kept, None if blocks is None else blocks[:, inside]
 
 
 def _loss(
@@ -134,18 +148,18 @@ def _loss(
 ) -> Gain | str:
     """What the best set out of the stored curves saves: chosen on the tuned part, judged on the holdout."""
     try:
-        scored = scored_traffic(traffic, stored, settings)
-        judges = judges_within(scored.judges, deployed.profiles)
-        if judges is None:
+        scored = scored_within(scored_traffic(traffic, stored, settings), deployed.profiles)
+        if scored is None:
             return "the deployed set covers none of the traffic that can be judged"
-        return _best_against(deployed, stored, judges, settings)
+        return _best_against(deployed, stored, scored, settings)
     except NothingFeasible as error:
         return str(error)
 
 
 def _best_against(
-    deployed: Deployed, stored: ProfileSource, judges: Judges, settings: RecommendSettings
+    deployed: Deployed, stored: ProfileSource, scored: ScoredTraffic, settings: RecommendSettings
 ) -> Gain | str:
+    judges = scored.judges
     mode, sizes = settings.search.mode, judges.tune.histogram.sizes
     own = curves_of(deployed.profiles, stored, sizes, mode)
     if isinstance(own, str):
@@ -153,15 +167,17 @@ def _best_against(
     outcomes = [stored.measure(candidate, sizes) for candidate in stored.candidates() or ()]
     measured = [one for one in outcomes if isinstance(one, MeasuredProfile)]
     table = latency_table([one.curve(mode) for one in measured], judges.tune.histogram)
-    sets = best_sets(table, judges.tune, settings.profiles or settings.search.max_profiles)
-    chosen = choose_count(sets, settings.search.max_profiles, exactly=settings.profiles)
+    limit, exactly = settings.search.max_profiles, settings.profiles
+    sets = best_sets(table, judges.tune, exactly or limit, resources_of(measured))
+    counts = allowed_counts(sets, limit, exactly=exactly)
+    chosen = min((s for s in sets if len(s.rows) in counts), key=lambda s: s.value)
     best = Curves(tuple(measured[row] for row in chosen.rows), mode)
     profiles = ProfileSet(tuple(one.profile for one in best.measured))
-    judge = judges.holdout or judges.tune
+    judge, blocks = scored.deciding
     latency = latency_table([one.curve(mode) for one in best.measured], judge.histogram).latency_ms
     index = route_best(profiles, judge.histogram.sizes, latency)
     new = best.served(profiles, judge, lambda rows: index)
     old = own.served(deployed.profiles, judge, deployed.router(stored.model))
     if old is None or new is None:
         return "some size of the traffic has no stored latency"
-    return gain_between(old, new, judge, settings.search.seed)
+    return gain_between(old, new, judge, settings.search.seed, blocks)

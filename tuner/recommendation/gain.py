@@ -1,6 +1,7 @@
 """What one profile set saves against another on the same traffic, with an interval for all that is noise.
 
-Noise is what another draw of the traffic and another build of the engines would have changed. Both sets
+Noise is what another draw of the traffic and another build of the engines would have changed. Traffic is
+drawn by blocks of time where its time is known, since requests of one hour resemble each other. Both sets
 meet the same draws, and profiles that they share the same builds, so that what is common cancels.
 """
 
@@ -16,6 +17,8 @@ from tuner.replay.objective import Load, objective_named
 from tuner.replay.score import Judge
 
 REPLICATES = 400
+FEWEST_BLOCKS = 6
+"""Blocks of time under which drawing them says nothing; sizes are then drawn one by one."""
 BUILD_SPREAD = 0.02
 """Standard deviation of a rebuilt profile's latency, as a share: recorded rebuilds lie from -2 to +5 %."""
 
@@ -46,8 +49,13 @@ class Served:
     index: NDArray[np.int64]
 
 
-def gain_between(old: Served, new: Served, judge: Judge, seed: int = 0) -> Gain:
-    """The gain of the new set over the old one on the judge's traffic."""
+def gain_between(
+    old: Served, new: Served, judge: Judge, seed: int = 0, blocks: FloatArray | None = None
+) -> Gain:
+    """The gain of the new set over the old one on the judge's traffic.
+
+    `blocks` are the executions of each size in each block of time, shape (blocks, distinct).
+    """
     objective, load = objective_named(judge.objective), judge.load
     random = np.random.default_rng(np.random.SeedSequence([seed, 2]))
     value = 1 - float(objective(new.latency_ms, load)) / float(objective(old.latency_ms, load))
@@ -55,7 +63,7 @@ def gain_between(old: Served, new: Served, judge: Judge, seed: int = 0) -> Gain:
     rows = [np.array([names.index(opt) for opt in served.opts])[served.index] for served in (old, new)]
     drawn = []
     for _ in range(REPLICATES):
-        other = _redrawn(load, random)
+        other = _redrawn(load, random, blocks)
         build = np.exp(random.normal(0.0, BUILD_SPREAD, len(names)))
         before = float(objective(old.latency_ms * build[rows[0]], other))
         after = float(objective(new.latency_ms * build[rows[1]], other))
@@ -64,12 +72,31 @@ def gain_between(old: Served, new: Served, judge: Judge, seed: int = 0) -> Gain:
     return Gain(value, float(low), float(high))
 
 
-def _redrawn(load: Load, random: np.random.Generator) -> Load:
-    """The load of another draw of as much traffic."""
-    counts = random.poisson(load.inferences)
+def interval_of(
+    served: Served, judge: Judge, seed: int = 0, blocks: FloatArray | None = None
+) -> tuple[float, float]:
+    """Between which values of the objective in ms 95 % of other draws and builds lie."""
+    objective, load = objective_named(judge.objective), judge.load
+    random = np.random.default_rng(np.random.SeedSequence([seed, 3]))
+    drawn = []
+    for _ in range(REPLICATES):
+        other = _redrawn(load, random, blocks)
+        build = np.exp(random.normal(0.0, BUILD_SPREAD, len(served.opts)))
+        drawn.append(float(objective(served.latency_ms * build[served.index], other)))
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def _redrawn(load: Load, random: np.random.Generator, blocks: FloatArray | None = None) -> Load:
+    """The load of another draw of as much traffic: as many blocks with replacement, or size by size."""
+    if blocks is not None and len(blocks) >= FEWEST_BLOCKS:
+        taken = random.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)))
+        counts = np.asarray(taken @ blocks, dtype=np.float64)
+    else:
+        counts = random.poisson(load.inferences).astype(np.float64)
     if not counts.any():
         return load
     factor = counts / load.inferences
     requests = load.requests * factor
     weights = requests if load.weights is load.requests else load.weights * factor
-    return Load(counts.astype(np.float64), requests, weights)
+    return Load(counts, requests, weights)

@@ -9,6 +9,7 @@ from typing import Any
 
 from tuner.recommendation.gain import Gain
 from tuner.recommendation.json_place import Place
+from tuner.recommendation.rounding import rounded
 from tuner.traffic.shift import Cells, Shift
 
 
@@ -29,7 +30,7 @@ class LastSearch:
     def as_json(self) -> dict[str, Any]:
         return {
             **cells_as_json(self.cells),
-            "uncovered_share": float(f"{self.uncovered:.6g}"),
+            "uncovered_share": rounded(self.uncovered),
             "settings": self.settings,
             "builds": self.builds,
             "measurements": self.measurements,
@@ -96,7 +97,7 @@ class Check:
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.6g}")
+    return None if value is None else rounded(value)
 
 
 def _interval(value: float, low: float, high: float) -> Mapping[str, float | None]:

@@ -15,18 +15,18 @@ from tuner.profiles.profile import ProfileSet
 from tuner.recommendation.check import (
     CheckLimits,
     check_deployed,
-    judges_within,
     last_search_of,
+    scored_within,
     settings_digest,
     uncovered_share,
 )
 from tuner.recommendation.decide import Case, decide
 from tuner.recommendation.deployed import Curves, Deployed, curves_of, same_opts
-from tuner.recommendation.evaluate import Judges, evaluate
+from tuner.recommendation.evaluate import evaluate
 from tuner.recommendation.gain import Gain, gain_between
 from tuner.recommendation.night import Check, GainOver, NightRecord
 from tuner.recommendation.recommendation import Evaluated, Evidence, ProfileShare, Recommendation
-from tuner.recommendation.scored import RecommendSettings, scored_traffic
+from tuner.recommendation.scored import RecommendSettings, ScoredTraffic, scored_traffic
 from tuner.replay.score import Judge
 from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.shift import Cells, cells_of
@@ -110,9 +110,9 @@ def _kept_unsearched(
 ) -> Recommendation:
     assert deployed.last_search is not None  # else there would have been something new
     scored = scored_traffic(traffic, stored, settings)
-    judges = judges_within(scored.judges, deployed.profiles)
     facts = stored.facts
-    chosen, shares = _evaluated(deployed, stored, judges, settings)
+    within = scored_within(scored, deployed.profiles)
+    chosen, shares = _evaluated(deployed, stored, within, settings)
     return Recommendation(
         decision="keep",
         reason="no drift and nothing new in the store, so nothing was searched (--force searches)",
@@ -152,8 +152,8 @@ def _decided(
 ) -> Recommendation:
     deployed, traffic = parts.deployed, found.traffic
     assert deployed is not None
-    judges = judges_within(scored_traffic(traffic, source, settings).judges, deployed.profiles)
-    gain, contended, unjudged = _compared(found, deployed, source, judges, settings)
+    within = scored_within(scored_traffic(traffic, source, settings), deployed.profiles)
+    gain, contended, unjudged = _compared(found, deployed, source, within, settings)
     newly_covered = uncovered_share(traffic, deployed.profiles, settings) - uncovered_share(
         traffic, found.chosen.profiles, settings
     )
@@ -168,7 +168,7 @@ def _decided(
         unjudged=unjudged,
     )
     decision = decide(case, night.limits.margins)
-    evaluated, shares = _evaluated(deployed, source, judges, settings)
+    evaluated, shares = _evaluated(deployed, source, within, settings)
     with_gain = dataclasses.replace(found, decision=decision.decision, reason=decision.reason)
     if decision.decision == "change":
         changed = dataclasses.replace(with_gain, deployed=evaluated)
@@ -189,31 +189,33 @@ def _compared(
     found: Recommendation,
     deployed: Deployed,
     source: ProfileSource,
-    judges: Judges | None,
+    scored: ScoredTraffic | None,
     settings: RecommendSettings,
 ) -> tuple[GainOver, float, str]:
     """Gains over the deployed set, the disturbed share of what they rest on, and why there are none."""
     none = GainOver()
-    if judges is None:
+    if scored is None:
         return none, 0.0, "it covers none of the traffic that can be judged"
+    judges = scored.judges
     sizes, mode = judges.tune.histogram.sizes, settings.search.mode
     old = curves_of(deployed.profiles, source, sizes, mode)
     new = curves_of(found.chosen.profiles, source, sizes, mode)
     if isinstance(old, str) or isinstance(new, str):
         return none, 0.0, old if isinstance(old, str) else str(new)
 
-    def gain(judge: Judge | None) -> Gain | None:
+    def gain(judge: Judge | None, blocks: NDArray[np.float64] | None = None) -> Gain | None:
         if judge is None:
             return None
         before = old.served(deployed.profiles, judge, deployed.router(source.model))
         after = new.served(found.chosen.profiles, judge, found.routing.route)
         if before is None or after is None:
             return None
-        return gain_between(before, after, judge, settings.search.seed)
+        return gain_between(before, after, judge, settings.search.seed, blocks)
 
     contended = max(old.contended_share, new.contended_share)
     recent = gain(_judge_of_recent(recent_traffic(found.traffic, deployed), judges.tune, deployed.profiles))
-    gains = GainOver(gain(judges.tune), gain(judges.holdout), recent)
+    tune = gain(judges.tune, scored.tune_blocks)
+    gains = GainOver(tune, gain(judges.holdout, scored.holdout_blocks), recent)
     return gains, contended, "a size has no latency"
 
 
@@ -241,13 +243,14 @@ def _judge_of_recent(recent: Cells, tonight: Judge, profiles: ProfileSet) -> Jud
 
 
 def _evaluated(
-    deployed: Deployed, source: ProfileSource, judges: Judges | None, settings: RecommendSettings
+    deployed: Deployed, source: ProfileSource, scored: ScoredTraffic | None, settings: RecommendSettings
 ) -> tuple[Evaluated, tuple[ProfileShare, ...]]:
     """The deployed set on the sizes that it covers, and what each of its profiles serves."""
     profiles = deployed.profiles
     nothing = tuple(ProfileShare(0.0, 0.0) for _ in profiles)
-    if judges is None:
+    if scored is None:
         return Evaluated(profiles=profiles, tune=None, holdout=None, reason="it covers none"), nothing
+    judges = scored.judges
     router = deployed.router(source.model)
     shares = _shares(router(judges.tune.histogram.sizes), judges.tune, len(profiles))
     curves = curves_of(profiles, source, judges.tune.histogram.sizes, settings.search.mode)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tuner.errors import TunerError
 from tuner.measurements.source import ProfileSource
-from tuner.recommendation.check import judges_within, uncovered_share
+from tuner.recommendation.check import scored_within, uncovered_share
 from tuner.recommendation.deployed import Deployed, curves_of
 from tuner.recommendation.evaluate import evaluate
 from tuner.recommendation.recommendation import Evaluated
@@ -33,11 +33,11 @@ def replay_document(
 ) -> Replayed:
     """Raises TunerError where a profile's latencies are not known or the set covers nothing."""
     scored = scored_traffic(traffic, curves, settings)
-    judges = judges_within(scored.judges, document.profiles)
+    within = scored_within(scored, document.profiles)
     name = document.document.source
-    if judges is None:
+    if within is None:
         raise TunerError(f"{name}: its profiles cover none of the traffic that can be judged")
-    mode = settings.search.mode
+    judges, mode = within.judges, settings.search.mode
     known = curves_of(document.profiles, curves, judges.tune.histogram.sizes, mode)
     if isinstance(known, str):
         raise TunerError(f"{name}: {known}; measure it, or give a file that has it with --measurements")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tuner.recommendation.document import score_json
 from tuner.recommendation.replayed import Replayed
+from tuner.recommendation.rounding import rounded
 from tuner.replay.score import Score
 
 
@@ -17,7 +18,7 @@ def replay_json(found: Replayed) -> str:
         "unit": "ms",
         "tune": score_json(found.evaluated.tune),
         "holdout": score_json(found.evaluated.holdout),
-        "uncovered_share": float(f"{found.uncovered:.6g}"),
+        "uncovered_share": rounded(found.uncovered),
     }
     return json.dumps(told, indent=2, allow_nan=False) + "\n"
 

@@ -63,7 +63,8 @@ def storage_errors(url: str) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
-        cause = error if isinstance(error, SQLAlchemyError) else error.__cause__
+        # Optuna wraps the database's own error, whose words say what to do.
+        cause = error.__cause__
         raise store_error(url, cause if isinstance(cause, SQLAlchemyError) else error) from error
     except (RuntimeError, AssertionError) as error:  # how Optuna greets tables of another version
         if "optuna" not in str(error).lower() and "schema" not in str(error).lower():
