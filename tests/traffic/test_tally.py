@@ -109,7 +109,7 @@ def test_a_large_log_keeps_bounded_cells() -> None:
     cells = tally.cells()
 
     assert cells.counts.sum() == 1_200_000
-    assert len(np.unique(cells.starts_us)) * 64 * 512 <= 1 << 21
+    assert len(np.unique(cells.starts_us)) * 64 * 512 <= 1 << 20
 
 
 @given(rows, st.booleans(), st.booleans(), st.sampled_from([1, 2, 10**6, 86_400_000_000]))

@@ -30,11 +30,11 @@ def count_rows(
     codes = _SizeCodes.of(sizes)
     first, last = int(times_us.min()), int(times_us.max())
     if codes is not None and first // width_us == last // width_us:
-        found, counts = _counted(codes.codes(sizes), codes.span, weights)
+        found, counts = _counted(codes.codes(sizes, len(times_us)), codes.span, weights)
         return codes.cells(np.full(len(found), first // width_us * width_us), found, counts)
     if codes is None or weights is not None or width_us == 1 or not _is_rising(times_us):
         return _hashed(times_us, width_us, (sizes, codes), weights)
-    return _by_runs(times_us, width_us, codes, codes.codes(sizes))
+    return _by_runs(times_us, width_us, codes, codes.codes(sizes, len(times_us)))
 
 
 def _is_rising(times_us: Int64Array) -> bool:
@@ -62,10 +62,10 @@ class _SizeCodes:
             span *= part
         return span
 
-    def codes(self, sizes: Sequence[Int64Array]) -> NDArray[np.signedinteger[Any]]:
+    def codes(self, sizes: Sequence[Int64Array], row_count: int) -> NDArray[np.signedinteger[Any]]:
         """In 32 bits where they suffice, which halves the memory to go through."""
         if not sizes:
-            return np.zeros(0, np.int64)
+            return np.zeros(row_count, np.int64)
         is_small = self.span + 2 * max(self.least) < _LARGEST_INT32
         kind: Any = np.int32 if is_small else np.int64
         key: Any = None
@@ -131,7 +131,7 @@ def _hashed(
     if codes is None or codes.span * (int(slots.max()) - first + 1) > _LARGEST_KEY:
         counts = np.ones(len(slots), np.int64) if weights is None else weights
         return Cells(slots * width_us, np.stack(columns).astype(np.int64), counts)
-    code = codes.codes(columns).astype(np.int64) if columns else np.zeros(len(slots), np.int64)
+    code = codes.codes(columns, len(slots)).astype(np.int64)
     span = codes.span * (int(slots.max()) - first + 1)
     found, counts = _counted((slots - first) * codes.span + code, span, weights)
     slot, code = np.divmod(found, codes.span)

@@ -56,9 +56,14 @@ class CountMatrix:
         self._starts, self._counts = starts, merged
 
     def cells(self) -> Cells:
-        used = self._counts[: len(self._starts), : len(self._keys)]
-        rows, columns = np.nonzero(used)
-        return Cells(self.starts_us[rows], self._sizes[:, columns], used[rows, columns])
+        """The counts that are not zero, in order of size, then bucket."""
+        starts = self.starts_us
+        by_start, by_size = np.argsort(starts), np.lexsort(self._sizes[::-1])
+        if not len(self._sizes):
+            by_size = np.zeros(min(1, len(self._keys)), np.int64)
+        used = self._counts[np.ix_(by_start, by_size)].T
+        columns, rows = np.nonzero(used != 0)
+        return Cells(starts[by_start[rows]], self._sizes[:, by_size[columns]], used[columns, rows])
 
     def _grow(self, rows: int, columns: int) -> None:
         height, width = self._counts.shape
@@ -99,7 +104,9 @@ def _places(known: Any, values: Any) -> tuple[Any, Int64Array, Int64Array]:
         missing = np.flatnonzero(np.asarray(found.is_null()))
         encoded = values.take(pa.array(missing)).dictionary_encode()
         codes = encoded.indices.to_numpy()
-        first = missing[np.unique(codes, return_index=True)[1]]
+        # Codes are given in order of appearance: a value is new where its code exceeds all before it.
+        highest = np.maximum.accumulate(np.concatenate([[-1], codes[:-1]]))
+        first = missing[codes > highest]
         found = found.to_numpy(zero_copy_only=False).astype(np.float64)
         found[missing] = len(known) + codes
         known = pa.concat_arrays([known, encoded.dictionary])

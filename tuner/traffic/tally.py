@@ -22,7 +22,7 @@ Int64Array = NDArray[np.int64]
 MOST_CELLS = 1 << 17
 """Pairs of time and size up to which every time is kept."""
 MOST_BUCKETS = 4096
-MOST_MATRIX_CELLS = 1 << 21
+MOST_MATRIX_CELLS = 1 << 20
 """Bounds for larger logs: buckets, and buckets times distinct sizes."""
 
 _SECOND, _DAY = 1_000_000, 86_400_000_000
@@ -36,7 +36,7 @@ WIDTHS_US = (
 UNTIMED_TUNE = np.iinfo(np.int64).min
 UNTIMED_HOLDOUT = UNTIMED_TUNE + 1
 """In place of a bucket start: rows without a time, by which side of the hash they fell on."""
-_START_BUCKETS = 1024
+_START_BUCKETS = 512
 _LAST_LEVEL = len(WIDTHS_US) - 1
 
 
@@ -78,6 +78,14 @@ class Tally:
 
     def merge(self, other: Tally) -> None:
         """Add all of another tally, which is not to be used afterwards."""
+        if (
+            not self._listed
+            and (self._matrix is None or not self._matrix.size_count)
+            and self.level <= other.level
+        ):
+            self.level, self._list, self._listed = other.level, other._list, other._listed
+            self._matrix = other._matrix
+            return
         if other._matrix is not None:
             self._coarsen(other.level)
             self.add(other._matrix.cells())
@@ -88,7 +96,7 @@ class Tally:
         """Each pair of size and bucket once, in order of size, then bucket."""
         self._settle()
         if self._matrix is not None:
-            return self._matrix.cells().in_order()
+            return self._matrix.cells()
         return Cells.joined(self._list, len(self.axes))
 
     def bucket_starts(self, times_us: Int64Array) -> Int64Array:
