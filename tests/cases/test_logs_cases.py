@@ -219,9 +219,12 @@ def test_c47_counts_are_weights_and_bad_ones_are_rejected(tmp_path: Path) -> Non
 
 @HANDED
 @pytest.mark.parametrize(
-    "name", ["C29.jsonl", "C31.jsonl", "C31.parquet", "C32.jsonl", "C35.csv", "C35.jsonl", "C38.parquet", "C40",
-             "C41", "C43_middle.parquet", "C47.jsonl"],
-)  # fmt: skip
+    "name",
+    [
+        *("C29.jsonl", "C31.jsonl", "C31.parquet", "C32.jsonl", "C35.csv", "C35.jsonl", "C38.parquet"),
+        *("C40", "C41", "C43_middle.parquet", "C47.jsonl"),
+    ],
+)
 def test_the_handed_logs_give_the_numbers_of_their_manifest(name: str) -> None:
     case, _, form = name.partition(".")
     wanted = expected(case[:3])
