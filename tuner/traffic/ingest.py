@@ -21,7 +21,7 @@ Progress = Callable[[int, int], None]
 """Called with the bytes and the rows done so far."""
 
 _MOST_THREADS = 8
-_LARGE_ROW_COUNT = 8 * MOST_CELLS
+_LARGE_ROW_COUNT = 16 * MOST_CELLS
 
 
 @dataclass(frozen=True, slots=True)

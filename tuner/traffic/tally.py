@@ -19,7 +19,7 @@ from tuner.traffic.matrix import CountMatrix
 
 Int64Array = NDArray[np.int64]
 
-MOST_CELLS = 1 << 17
+MOST_CELLS = 1 << 16
 """Pairs of time and size up to which every time is kept."""
 MOST_BUCKETS = 4096
 MOST_MATRIX_CELLS = 1 << 20
@@ -44,8 +44,8 @@ _LAST_LEVEL = len(WIDTHS_US) - 1
 class Tally:
     """Cells (bucket start, size) with their counts; `axes` fixes the order of a size's values.
 
-    Exact times are a list of cells, buckets a matrix. A tally that starts at a `level` above 0 keeps buckets
-    of that width or wider from the start.
+    Cells are a list until there are many, then a matrix. A tally that starts at a `level` above 0 keeps
+    buckets of that width or wider from the start.
     """
 
     axes: tuple[str, ...]
@@ -53,10 +53,6 @@ class Tally:
     _list: list[Cells] = field(default_factory=list, init=False)
     _listed: int = field(default=0, init=False)
     _matrix: CountMatrix | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        if self.level:
-            self._matrix = CountMatrix(len(self.axes))
 
     @property
     def width_us(self) -> int:
@@ -74,20 +70,20 @@ class Tally:
         self._list.append(cells)
         self._listed += len(cells.counts)
         if self._listed > 2 * MOST_CELLS:
-            self._settle()
+            if self.level:
+                self._coarsen(self.level)
+            else:
+                self._settle()
 
     def merge(self, other: Tally) -> None:
         """Add all of another tally, which is not to be used afterwards."""
-        if (
-            not self._listed
-            and (self._matrix is None or not self._matrix.size_count)
-            and self.level <= other.level
-        ):
+        if self._matrix is None and not self._listed and self.level <= other.level:
             self.level, self._list, self._listed = other.level, other._list, other._listed
             self._matrix = other._matrix
             return
-        if other._matrix is not None:
+        if other._matrix is not None or other.level > self.level:
             self._coarsen(other.level)
+        if other._matrix is not None:
             self.add(other._matrix.cells())
         for cells in other._list:
             self.add(cells)
@@ -112,7 +108,7 @@ class Tally:
         if not self._list:
             return
         cells = Cells.joined(self._list, len(self.axes)).in_order()
-        cells = cells.merged(cells.starts_us)
+        cells = cells.merged(self.bucket_starts(cells.starts_us))
         self._list, self._listed = [cells], len(cells.counts)
         if len(cells.counts) > MOST_CELLS:
             self._coarsen(0)
