@@ -106,6 +106,9 @@ Opt = Annotated[
 CsvOut = Annotated[str | None, _output("--csv", "Where the curve goes as CSV.", metavar="FILE")]
 EngineOut = Annotated[str, _output("--out", "Where the engine goes.", metavar="FILE")]
 Out = Annotated[str, _output("--out", "Where the document goes.", metavar="FILE")]
+Report = Annotated[
+    str | None, _output("--report", "Where a page about it goes: .html or .md.", metavar="FILE")
+]
 Json = Annotated[bool, _output("--json", "Print JSON instead of tables.")]
 Quiet = Annotated[bool, _output("--quiet", "Print nothing but errors.", short=("-q",))]
 Verbose = Annotated[bool, _output("--verbose", "Say more about what is done.", short=("-v",))]
@@ -160,6 +163,7 @@ def log_settings(given: dict[str, Any]) -> LogSettings:
         since=given["since"],
         until=given["until"],
         align=whole_numbers("--align", given["align"]),
+        cap=whole_numbers("--cap", given["cap"]),
         max_rejected=share("--max-rejected", given["max_rejected"]),
         strict=given["strict"],
     )

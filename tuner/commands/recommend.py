@@ -51,6 +51,7 @@ def recommend(
     memory_limit: engine_options.MemoryLimit = None,
     device: engine_options.Device = 0,
     out: options.Out = "profile.json",
+    report: options.Report = None,
     to: export_options.To = None,
     to_file: export_options.ToFile = None,
     as_json: options.Json = False,
@@ -72,11 +73,17 @@ def recommend(
             "measurements are in the store), or --rule NAME for an unmeasured profile"
         )
     check_writable(out)
+    if report is not None:
+        check_writable(report)
     if to is not None:
         export_options.check_export(given)
     found = by_rule(given) if rule is not None else by_measurements(given)
     document = as_document(found)
     write_document(out, document)
+    if report is not None:
+        from tuner.commands.report import format_of, write_report
+
+        write_report(document, store, report, format_of(None, report))
     if as_json:
         print(document_text(document), end="")
     elif not quiet:

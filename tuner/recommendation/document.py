@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from tuner.recommendation.reading_document import SCHEMA_VERSION
 from tuner.recommendation.recommendation import Confirmation, Evaluated, Evidence, Recommendation
 from tuner.replay.coverage import Coverage
 from tuner.replay.score import Score
+from tuner.traffic.drift import periods
 from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.traffic import Traffic
 
@@ -212,23 +213,32 @@ def _traffic(traffic: Traffic, coverage: Coverage | None) -> Json:
         },
         "uncovered": _coverage(coverage),
         "notes": list(traffic.notes),
+        "over_time": [
+            {
+                "start": period.start.isoformat(),
+                "rows": period.count,
+                "percentiles": {name: _percentiles(p) for name, p in period.percentiles.items()},
+            }
+            for period in periods(traffic)
+        ],
         "histogram": _histogram(histogram),
     }
 
 
-def _percentiles(values: list[int]) -> Json:
-    return {f"p{percent}": value for percent, value in zip(_PERCENTS, values, strict=True)}
+def _percentiles(values: Sequence[float]) -> Json:
+    return {f"p{percent}": int(value) for percent, value in zip(_PERCENTS, values, strict=True)}
 
 
 def _coverage(coverage: Coverage | None) -> Json | None:
     if coverage is None:
         return None
-    largest = coverage.largest_uncovered
+    smallest, largest = coverage.smallest_uncovered, coverage.largest_uncovered
     return {
         "action": coverage.action,
         "requests": int(coverage.uncovered_requests),
         "requests_share": _rounded(coverage.request_share),
         "work_share": _rounded(coverage.work_share),
+        "smallest": smallest.as_dict() if smallest else None,
         "largest": largest.as_dict() if largest else None,
     }
 
