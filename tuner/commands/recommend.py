@@ -88,12 +88,9 @@ def recommend(
         print(document_text(document), end="")
     elif not quiet:
         from tuner.commands.console import results
-        from tuner.report.explained import explanation_view
         from tuner.report.terminal import recommendation_view
 
-        results().print(recommendation_view(found))
-        if explain:
-            results().print(explanation_view(found))
+        results().print(recommendation_view(found, explain=explain))
         print(f"written: {out}")
     if to is not None:
         export_options.write_export({**given, "document": out})

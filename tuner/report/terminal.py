@@ -11,13 +11,13 @@ from rich.text import Text
 from tuner.recommendation.document import gain_over
 from tuner.recommendation.recommendation import Evaluated, Recommendation
 from tuner.replay.score import Score
-from tuner.report.explained import front_table
+from tuner.report.explained import explanation_view, front_table
 
 UNKNOWN = "-"
 
 
-def recommendation_view(recommendation: Recommendation) -> RenderableType:
-    """Profiles, comparison with every rule, and the sentences that a reader needs to judge them."""
+def recommendation_view(recommendation: Recommendation, *, explain: bool = False) -> RenderableType:
+    """Profiles, comparison with every rule, the sentences that a reader needs to judge them, and why."""
     parts: list[RenderableType] = [profiles_table(recommendation)]
     if recommendation.chosen.tune is not None:
         parts.append(comparison_table(recommendation))
@@ -25,6 +25,8 @@ def recommendation_view(recommendation: Recommendation) -> RenderableType:
     if recommendation.pareto is not None:
         parts.append(front_table(recommendation))
     parts.extend(Text(f"caveat: {c.text}", style="yellow") for c in recommendation.caveats)
+    if explain:
+        parts.append(explanation_view(recommendation))
     return Group(*parts)
 
 
