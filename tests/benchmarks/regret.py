@@ -3,15 +3,17 @@
     python tests/benchmarks/regret.py [encoder|ranker|made-up] [--seeds N] [--samplers curves,tpe,random]
                                       [--traces FOLDER]
 
-`encoder` and `ranker` are the recorded grids; the seed shakes the shares of each mix of traffic. With a folder
-of real traces at hand, `encoder` is also run on their own lengths. `made-up` are families of engines with
-known curves, denser, in one to three axes. Beside every sampler stands random order over the same candidates,
-drawn many times without a study. Every search is a real one: an Optuna study, ask and tell.
+`encoder` and `ranker` are the recorded grids; the seed shakes the shares of each mix of traffic. With a
+folder of real traces at hand, `encoder` is also run on their own lengths. `made-up` are families of
+engines with known curves, denser, in one to three axes. Beside every sampler stands random order over
+the same candidates, drawn many times without a study. Every search is a real one: an Optuna study, ask
+and tell.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,10 +84,8 @@ def searched(arena: Arena, sampler: str, most: int, seed: int, builds: int) -> l
             raise Enough
 
     settings = SearchSettings(max_profiles=most, builds=builds, seed=seed, sampler=sampler, stops_early=False)
-    try:
+    with contextlib.suppress(Enough):
         search(arena.problem, settings, arena.source, "sqlite://", note)
-    except Enough:
-        pass
     return values
 
 

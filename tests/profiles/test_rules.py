@@ -54,6 +54,14 @@ def test_an_opt_that_no_request_has_moves_to_one_that_occurred() -> None:
     assert list(opt.values) in rows.tolist()
 
 
+def test_midpoint_keeps_what_the_axes_sum_to() -> None:
+    axes = ("seq", "past_len", "total")
+    rows = np.array([[1, 128, 129], [50, 8, 58], [100, 200, 300]])
+    found = profiles_by_rule("midpoint", SizeHistogram(axes, rows, np.array([1, 1, 1])), 1).profiles[0]
+    assert found.opt["total"] == found.opt["seq"] + found.opt["past_len"]
+    assert (found.min["total"], found.max["total"]) == (9, 300)
+
+
 def test_two_kinds_of_traffic_are_split_at_their_widest_gap() -> None:
     profiles = split_by_rule("median", one_axis({1: 70, 1900: 10, 2048: 20}), 2).profiles
     assert [(p.min["n"], p.max["n"]) for p in profiles] == [(1, 1), (1900, 2048)]
