@@ -5,18 +5,21 @@ from __future__ import annotations
 import copy
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.export.written_documents import THREE, as_json, encoder, one, write
 from tuner.axes import Size
 from tuner.errors import TunerError
 from tuner.recommendation.checked_document import check_schema, read_document
 from tuner.recommendation.json_place import Place
-from tuner.recommendation.reading_document import load, upgraded
+from tuner.recommendation.reading_document import document_at, load, upgraded
 
 FIRST_VERSION = Path(__file__).with_name("profile_v1.json")
 TABLE = {Size.of(batch=1, seq=16): 0, Size.of(batch=64, seq=128): 1}
@@ -215,6 +218,51 @@ def test_a_model_with_other_axes_is_refused(tmp_path: Path) -> None:
         TunerError, match=r"has the axes \['h'\], but the model encoder has \['batch', 'seq'\]"
     ):
         read_document(path, encoder())
+
+
+_anything = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    members = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, member in members:
+        yield (*path, key)
+        yield from _places(member, (*path, key))
+
+
+PLACES = list(_places(written()))
+
+
+def _put(document: Any, path: tuple[Any, ...], value: Any) -> None:
+    """Replace or remove what stands at a path, if earlier damage left the path there."""
+    *places, last = path
+    with suppress(KeyError, IndexError, TypeError):
+        for place in places:
+            document = document[place]
+        document[last]
+        if value == "remove":
+            del document[last]
+        else:
+            document[last] = value
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(PLACES), st.just("remove") | _anything), min_size=1, max_size=3))
+def test_any_damage_is_read_whole_or_one_problem(damages: list[tuple[tuple[Any, ...], Any]]) -> None:
+    document = copy.deepcopy(written())
+    for path, value in damages:
+        _put(document, path, value)
+    for read in (document_at, check_schema):
+        with suppress(TunerError):
+            read(upgraded(Place(document, "profile.json")))
 
 
 def test_loading_needs_nothing_beside_the_standard_library(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tuner.model_inputs import model_as_dict
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.profiles.routing import RoutingTable
 from tuner.recommendation.output_file import replace_file
-from tuner.recommendation.reading_document import SCHEMA_VERSION
+from tuner.recommendation.reading_document import SCHEMA_VERSION as SCHEMA_VERSION
 from tuner.recommendation.recommendation import Evaluated, Evidence, Recommendation
 from tuner.replay.coverage import Coverage
 from tuner.replay.score import Score
