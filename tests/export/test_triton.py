@@ -64,6 +64,18 @@ def test_a_batch_beyond_the_profiles_is_refused_with_both_numbers() -> None:
     assert (smaller.max_batch_size, list(smaller.dynamic_batching.preferred_batch_size)) == (4, [4])
 
 
+def test_the_batcher_that_the_set_was_judged_with_is_exported() -> None:
+    batcher = {"max_batch": 12, "preferred_batch_size": [12, 3], "max_queue_delay_microseconds": 70}
+    document = document_of(IMAGE, batches((1, 4, 16)), batcher={**batcher, "unlike_shapes": "pad"})
+    found = config(document)
+    assert found.max_batch_size == 12
+    assert list(found.dynamic_batching.preferred_batch_size) == [3, 12]
+    assert found.dynamic_batching.max_queue_delay_microseconds == 70
+    asked = config(document, max_batch_size=8, queue_delay_us=5)
+    assert (asked.max_batch_size, list(asked.dynamic_batching.preferred_batch_size)) == (8, [3])
+    assert asked.dynamic_batching.max_queue_delay_microseconds == 5
+
+
 def test_a_model_without_a_common_batch_is_not_batched() -> None:
     model = Model(
         "m",

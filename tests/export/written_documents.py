@@ -52,6 +52,7 @@ def as_json(
     alternatives: Mapping[str, Sequence[OptimizationProfile]] | None = None,
     tensorrt: str | None = "10.3.0",
     flavour: str = "tensorrt",
+    batcher: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A whole document; `tensorrt=None` makes one by rule."""
     others: dict[str, Any] = dict.fromkeys(("nearest_opt", "profile_zero", "first_fit", "sticky"))
@@ -78,6 +79,7 @@ def as_json(
         "expected": None,
         "alternatives": others,
         "traffic": _TRAFFIC,
+        "batcher": batcher,
         "model": model_as_dict(model) if model else None,
         "evidence": "rule" if tensorrt is None else {**_EVIDENCE, "tensorrt": tensorrt, "flavour": flavour},
         "caveats": [],

@@ -11,7 +11,7 @@ from tuner.export.exported import ExportOptions, Version, tensorrt_version
 from tuner.export.router import Router, nearest_opt
 from tuner.formula import Formula
 from tuner.model import Model, OutputSpec, TensorSpec
-from tuner.recommendation.profile_document import ProfileDocument
+from tuner.recommendation.profile_document import BatcherSettings, ProfileDocument
 
 FIRST_WITH_INT64 = (10, 0)
 _DATA_TYPES: Mapping[str, str] = {
@@ -67,14 +67,14 @@ def triton_facts(document: ProfileDocument, options: ExportOptions) -> TritonFac
     types = _Types(document, options)
     inputs = tuple(_input(tensor, batch, types) for tensor in model.inputs)
     outputs = tuple(_output(tensor, batch, types) for tensor in model.outputs) or None
-    largest = _max_batch_size(found, batch, options)
+    largest = _max_batch_size(found, batch, options, document.batcher)
     return TritonFacts(
         max_batch_size=largest,
         inputs=inputs,
         outputs=outputs,
         profile_count=len(found),
-        preferred_batch_sizes=_preferred(found, batch, largest, options),
-        queue_delay_us=options.queue_delay_us,
+        preferred_batch_sizes=_preferred(found, batch, largest, document.batcher),
+        queue_delay_us=_queue_delay(document.batcher, options),
         set_text=_set_text(found),
         notes=tuple(notes),
     )
@@ -116,7 +116,10 @@ def _routed_otherwise(document: ProfileDocument, model: Model) -> tuple[int, int
     return sum(ours(*size) != theirs(size) for size in sizes), len(sizes)
 
 
-def _max_batch_size(found: ExportSet, batch: str | None, options: ExportOptions) -> int:
+def _max_batch_size(
+    found: ExportSet, batch: str | None, options: ExportOptions, batcher: BatcherSettings | None
+) -> int:
+    """As asked, as the document's batcher has it, or the largest batch of the profiles."""
     asked = options.max_batch_size
     if batch is None:
         if asked:
@@ -131,19 +134,26 @@ def _max_batch_size(found: ExportSet, batch: str | None, options: ExportOptions)
             f"--max-batch-size {asked} is more than {largest}, the largest {batch} of the profiles; Triton "
             f"would refuse the engine: ask for {largest} at most, or recommend for larger batches"
         )
+    if asked is None and batcher is not None:
+        return min(batcher.max_batch, largest)
     return largest if asked is None else asked
 
 
-def _preferred(found: ExportSet, batch: str | None, largest: int, options: ExportOptions) -> tuple[int, ...]:
-    """The batches that the profiles were tuned for; a preferred size of 1 would mean not to batch."""
-    asked = options.preferred_batch_sizes
+def _preferred(
+    found: ExportSet, batch: str | None, largest: int, batcher: BatcherSettings | None
+) -> tuple[int, ...]:
+    """As judged with, or the batches that the profiles were tuned for; a preferred 1 would mean no batching."""
     if batch is None:
         return ()
-    sizes = asked if asked is not None else tuple(one.opt[batch] for one in found.ranges)
-    too_large = [size for size in asked or () if size > largest]
-    if too_large:
-        raise TunerError(f"preferred batch sizes {too_large} are more than the max_batch_size {largest}")
-    return tuple(sorted({size for size in sizes if 1 < size <= largest}))
+    if batcher is not None:
+        return tuple(sorted({size for size in batcher.preferred_batch_size if size <= largest}))
+    return tuple(sorted({one.opt[batch] for one in found.ranges if 1 < one.opt[batch] <= largest}))
+
+
+def _queue_delay(batcher: BatcherSettings | None, options: ExportOptions) -> int | None:
+    if options.queue_delay_us is None and batcher is not None:
+        return batcher.max_queue_delay_microseconds
+    return options.queue_delay_us
 
 
 class _Types:
