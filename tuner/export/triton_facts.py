@@ -142,7 +142,7 @@ def _max_batch_size(
 def _preferred(
     found: ExportSet, batch: str | None, largest: int, batcher: BatcherSettings | None
 ) -> tuple[int, ...]:
-    """As judged with, or the batches that the profiles were tuned for; a preferred 1 would mean no batching."""
+    """As judged with, or the batches that the profiles were tuned for; preferring 1 would be not to batch."""
     if batch is None:
         return ()
     if batcher is not None:
