@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import tuner
 from tests.commands.running import ENCODER
 from tests.export.consumer_parsers import run
 from tests.export.written_documents import THREE, as_json, encoder, write
@@ -27,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 
 
-@pytest.mark.parametrize("name", ["nightly.mk", "nightly_dag.py"])
+@pytest.mark.parametrize("name", ["nightly.mk", "nightly_dag.py", "build_in_python.py"])
 def test_the_readme_shows_the_example_that_is_run(name: str) -> None:
     text = README.read_text(encoding="utf-8") if README.exists() else ""
     if name not in text:
@@ -123,6 +125,15 @@ def test_a_night_of_airflow_recommends_builds_and_swaps(
     airflow = dag(tmp_path, night, monkeypatch)
     assert [name for name, _ in airflow.ran] == ["recommend", "is_change", "build", "smoke_test", "swap"]
     assert_live(tmp_path)
+
+
+@pytest.mark.rtx
+def test_a_script_of_ones_own_builds_with_the_profiles(tmp_path: Path) -> None:
+    model = save("tiny_encoder", tmp_path / "encoder.onnx")
+    document = write(tmp_path / "profile.json", as_json(encoder(), THREE))
+    rtx = importlib.import_module("tensorrt_rtx")
+    scope = run((EXAMPLES / "build_in_python.py").read_text(), {"tensorrt": rtx})
+    assert len(scope["build"](tuner.load(document), str(model))) > 0
 
 
 def kept(folder: Path) -> str:
