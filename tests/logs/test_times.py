@@ -82,7 +82,7 @@ def test_a_forced_unit_holds_for_small_numbers_too(unit: str) -> None:
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
 def test_timestamps_of_every_unit_and_zone_are_exact(unit: str, zone: str | None) -> None:
-    moment = datetime(2024, 5, 1, tzinfo=UTC) if zone else datetime(2024, 5, 1)  # noqa: DTZ001
+    moment = datetime(2024, 5, 1, tzinfo=UTC) if zone else datetime(2024, 5, 1)
 
     times = read_times(pa.array([moment, None], pa.timestamp(unit, zone)))
 
@@ -106,7 +106,7 @@ def test_dates_and_dictionaries_are_times() -> None:
     assert read_times(pa.array(["2024-05-01T00:00:00Z"]).dictionary_encode()).us.tolist() == [MAY_US]
 
 
-@given(st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1)))  # noqa: DTZ001
+@given(st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1)))
 def test_a_moment_survives_text_and_back(moment: datetime) -> None:
     moment = moment.replace(tzinfo=UTC)
 
