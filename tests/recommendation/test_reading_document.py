@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +19,8 @@ from hypothesis import strategies as st
 from tests.export.written_documents import THREE, as_json, encoder, one, write
 from tuner.axes import Size
 from tuner.errors import TunerError
-from tuner.recommendation.checked_document import check_schema, read_document
+from tuner.recommendation.checked_document import check_schema, read_document, read_whole
+from tuner.recommendation.document import schema
 from tuner.recommendation.json_place import Place
 from tuner.recommendation.reading_document import document_at, load, upgraded
 
@@ -56,6 +59,24 @@ def test_a_document_of_the_first_version_still_reads_although_it_lacks_later_key
     document = read_document(FIRST_VERSION)
     assert document.model is None
     assert len(document.profiles) == 2
+
+
+def _kept(older: Any, whole: Any) -> bool:
+    """True where everything of the older value stands in the whole one, and all else there is null."""
+    if isinstance(older, dict):
+        added = [whole[key] for key in whole if key not in older]
+        return added == [None] * len(added) and all(_kept(older[key], whole[key]) for key in older)
+    if isinstance(older, list):
+        return len(older) == len(whole) and all(map(_kept, older, whole))
+    return bool(older == whole)
+
+
+def test_what_an_older_document_lacks_is_null_in_the_whole_of_it(tmp_path: Path) -> None:
+    whole = read_whole(FIRST_VERSION)
+    assert (whole["model"], whole["batcher"]) == (None, None)
+    assert _kept(json.loads(FIRST_VERSION.read_text()), whole)
+    jsonschema.validate(whole, schema())
+    assert read_whole(write(tmp_path / "profile.json", whole)) == whole
 
 
 def test_an_older_version_is_upgraded_step_by_step() -> None:

@@ -75,8 +75,7 @@ def recommend(
     check_writable(out)
     if report is not None:
         check_writable(report)
-    if to is not None:
-        export_options.check_export(given)
+    export_options.check_if_asked(given)
     found = by_rule(given) if rule is not None else by_measurements(given)
     document = as_document(found)
     write_document(out, document)
@@ -95,5 +94,4 @@ def recommend(
         if explain:
             results().print(explanation_view(found))
         print(f"written: {out}")
-    if to is not None:
-        export_options.write_export({**given, "document": out})
+    export_options.write_if_asked(given, out)
