@@ -133,9 +133,11 @@ def test_int64_has_the_type_that_the_engine_reports(
     assert f"data_type: {expected}" in export(document, version=asked).text
 
 
-def test_int64_without_a_known_release_is_asked_for() -> None:
-    with pytest.raises(TunerError, match=r"input_ids is int64.*--for-version"):
-        export(document_of(encoder(), THREE[:1], tensorrt=None))
+def test_int64_without_a_known_release_is_that_of_release_10_and_said() -> None:
+    exported = export(document_of(encoder(), THREE[:1], tensorrt=None))
+    assert "data_type: TYPE_INT64" in exported.text
+    assert exported.notes[0].startswith("input_ids, attention_mask: int64 as TensorRT 10 and later have it")
+    assert export(document_of(encoder(), THREE[:1], tensorrt="10.3")).notes == ()
 
 
 def test_a_dtype_that_no_engine_has_is_named() -> None:

@@ -67,6 +67,11 @@ def triton_facts(document: ProfileDocument, options: ExportOptions) -> TritonFac
     types = _Types(document, options)
     inputs = tuple(_input(tensor, batch, types) for tensor in model.inputs)
     outputs = tuple(_output(tensor, batch, types) for tensor in model.outputs) or None
+    if types.assumed:
+        notes.append(
+            f"{', '.join(types.assumed)}: int64 as TensorRT 10 and later have it; an engine of an earlier "
+            "release has int32, for which give --for-version 8.6"
+        )
     largest = _max_batch_size(found, batch, options, document.batcher)
     return TritonFacts(
         max_batch_size=largest,
@@ -157,11 +162,15 @@ def _queue_delay(batcher: BatcherSettings | None, options: ExportOptions) -> int
 
 
 class _Types:
-    """Triton's data types as the engine will report them: before release 10, TensorRT narrows int64."""
+    """Triton's data types as the engine will report them: before release 10, TensorRT narrows int64.
+
+    `assumed` lists the int64 tensors for which no release was known.
+    """
 
     def __init__(self, document: ProfileDocument, options: ExportOptions) -> None:
         self.source = document.source
         self.version: Version | None = tensorrt_version(document, options)
+        self.assumed: list[str] = []
 
     def of(self, name: str, dtype: str) -> str:
         if dtype not in _DATA_TYPES:
@@ -169,10 +178,8 @@ class _Types:
         if dtype != "int64":
             return _DATA_TYPES[dtype]
         if self.version is None:
-            raise TunerError(
-                f"{self.source}: {name} is int64, which TensorRT narrows to int32 before release 10; say "
-                "which release builds the engine, like --for-version 10.3"
-            )
+            self.assumed.append(name)
+            return "TYPE_INT64"
         return "TYPE_INT64" if self.version >= FIRST_WITH_INT64 else "TYPE_INT32"
 
 
