@@ -50,7 +50,15 @@ def route_nearest_opt(profiles: ProfileSet, sizes: NDArray[np.int64], model: Mod
     so the last one never counts. Ties go to the lower index.
     """
     covering = _covering(profiles, sizes)
-    distances = np.zeros(covering.shape)
+    ranked = np.where(covering, nearest_opt_distances(profiles, sizes, model), np.inf)
+    return _chosen(ranked.argmin(axis=0), covering)
+
+
+def nearest_opt_distances(
+    profiles: ProfileSet, sizes: NDArray[np.int64], model: Model
+) -> NDArray[np.float64]:
+    """What `route_nearest_opt` compares, whether a profile covers a size or not; shape (profiles, sizes)."""
+    distances = np.zeros((len(profiles), len(sizes)))
     axes = profiles.axes
     shapes = [model.tensor_shapes(Size(axes, tuple(row))) for row in sizes.tolist()]
     for index, profile in enumerate(profiles):
@@ -61,8 +69,7 @@ def route_nearest_opt(profiles: ProfileSet, sizes: NDArray[np.int64], model: Mod
                 for name in shape
                 for o, s in zip(opt[name], (*shape[name][:1], *shape[name][:-1]), strict=True)
             )
-    ranked = np.where(covering, distances, np.inf)
-    return _chosen(ranked.argmin(axis=0), covering)
+    return distances
 
 
 @dataclass(frozen=True, slots=True)

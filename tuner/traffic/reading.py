@@ -41,9 +41,9 @@ def read_traffic(settings: LogSettings, model: Model | None, progress: Progress 
     kind = logs.question.log_kind
     ingest = Ingest(
         files=tuple(zip(logs.files, logs.columns, strict=True)),
-        rules=_rules(logs),
+        rules=rules_of(logs),
         runnable=Runnable(model, logs.axes),
-        window=_window(settings),
+        window=window_of(settings),
         splits_untimed=kind in ("requests", "batches"),
         has_snapshots=kind == "counters" and not any(columns.time for columns in logs.columns),
     )
@@ -90,7 +90,7 @@ def refuse_too_many_rejections(traffic: Traffic, settings: LogSettings) -> None:
         )
 
 
-def _rules(logs: OpenLogs) -> Rules:
+def rules_of(logs: OpenLogs) -> Rules:
     question, settings, model = logs.question, logs.settings, logs.model
     for name, values in (("--align", settings.align), ("--cap", settings.cap)):
         for axis in values:
@@ -113,7 +113,7 @@ def _may_be_zero(axis: str, model: Model | None) -> bool:
     return model is not None and bool(model.outputs) and axis != model.batch_axis
 
 
-def _window(settings: LogSettings) -> tuple[int | None, int | None]:
+def window_of(settings: LogSettings) -> tuple[int | None, int | None]:
     since = parse_time(settings.since, "--since") if settings.since else None
     until = parse_time(settings.until, "--until") if settings.until else None
     if since is not None and until is not None and since >= until:
