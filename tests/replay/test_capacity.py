@@ -52,9 +52,7 @@ def test_more_contexts_carry_no_more_unless_measured():
     arrivals = poisson(10_000, 100, seed=4)
     service = service_of(arrivals, 1, lambda seq, batch: 1.0)
     limit = ResponseLimit(50, 30.0)
-    rates = [
-        capacity(arrivals, service, Server(batcher=FIFO, contexts=n), limit).rate_rps for n in (1, 2, 4)
-    ]
+    rates = [capacity(arrivals, service, Server(batcher=FIFO, contexts=n), limit).rate_rps for n in (1, 2, 4)]
     assert max(rates) <= 1000
 
 

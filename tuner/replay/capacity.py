@@ -15,7 +15,8 @@ from tuner.traffic.arrivals import Arrivals
 
 TOLERANCE = 0.01
 """The bisection stops when the load is known to this share."""
-LEAST_LOAD = 2.0**-20
+LEAST_LOAD = 2.0**-14
+"""Factor on the log below which nothing is gained by waiting for fewer requests."""
 STANDARD_ERRORS = 2.0
 """Half width of the interval of the share of requests over the limit, in standard errors."""
 
@@ -53,10 +54,11 @@ def capacity(
             known[load] = replay(arrivals, service, server, limit, load=load)
         return known[load]
 
-    highest = [
-        _highest(lambda load, shift=shift: _share_over(played(load), shift) <= _allowed(limit))
-        for shift in ((0.0, STANDARD_ERRORS, -STANDARD_ERRORS) if with_interval else (0.0,))
-    ]
+    def highest_with(standard_errors: float) -> float:
+        return _highest(lambda load: _share_over(played(load), standard_errors) <= _allowed(limit))
+
+    shifts = (0.0, STANDARD_ERRORS, -STANDARD_ERRORS) if with_interval else (0.0,)
+    highest = [highest_with(shift) for shift in shifts]
     low, high = min(highest), max(highest)
     return Capacity(highest[0], highest[0] * rate, (low * rate, high * rate))
 

@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 Int64Array = NDArray[np.int64]
 
 SET_LIMIT = 50_000
-"""Sets of one size that are looked at; where there are more, only the profiles that are best alone take part."""
+"""Sets of one size that are looked at; where there are more, the profiles that come near the best take part."""
 _CHUNK_ENTRIES = 2_000_000
 
 
@@ -43,8 +43,8 @@ class ProfileCells:
 
     def largest_batch(self) -> int:
         """The largest batch up to which some profile serves every cell; 0 where there is none."""
-        served = np.isfinite(self.latency_ms[:, :, 1:]).any(axis=0).all(axis=0)
-        return len(served) if served.all() else int(served.argmin())
+        served: NDArray[np.bool_] = np.isfinite(self.latency_ms[:, :, 1:]).any(axis=0).all(axis=0)
+        return int(served.size if served.all() else served.argmin())
 
     def served(self, rows: Sequence[int]) -> NDArray[np.float64]:
         """Latency under the routing of a set's profiles, shape (cells, max_batch + 1)."""
@@ -60,10 +60,10 @@ class ProfileCells:
         ranked = np.where(np.isnan(self.latency_ms[sets]), np.inf, self.distances[sets])
         return np.asarray(ranked.argmin(axis=1))
 
-    def at(self, used: tuple[Int64Array, Int64Array]) -> ProfileCells:
+    def at(self, used: NDArray[np.bool_]) -> ProfileCells:
         """The same profiles at some sizes only, as one cell with as many batches; to compare sets by."""
-        distances = None if self.distances is None else self.distances[:, *used][:, None]
-        return ProfileCells(self.sizes, self.profiles, self.latency_ms[:, *used][:, None], distances)
+        distances = None if self.distances is None else self.distances[:, used][:, None]
+        return ProfileCells(self.sizes, self.profiles, self.latency_ms[:, used][:, None], distances)
 
     def values(self, sets: Int64Array, weights: FloatArray) -> FloatArray:
         """Weighted latency of each set (sets, profiles in it); infinite where a size is not served."""
@@ -104,9 +104,11 @@ def best_executed_sets(
     `executed` has shape (cells, max_batch + 1). Sets that leave any batch up to `least_batch_served`
     unserved do not count. Ties go to the lower rows.
     """
-    needed = np.zeros(executed.shape, dtype=bool)
-    needed[:, 1 : least_batch_served + 1] = True
-    used = np.nonzero(needed | (executed > 0))
+    used = executed > 0
+    every_batch = np.s_[:, :, 1 : least_batch_served + 1]
+    if not np.isfinite(cells.latency_ms[every_batch]).all():
+        # Sizes that did not occur now may do so later; where all profiles serve them they decide nothing.
+        used[every_batch[1:]] = True
     inside, weights = cells.at(used), executed[used] / executed.sum()
     found = []
     rows = _worth_trying(inside, weights, largest)

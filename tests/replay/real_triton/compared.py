@@ -1,4 +1,4 @@
-"""Plays the same arrivals through a real Triton server and through our replay, and lays the two side by side."""
+"""Plays the same arrivals through a real Triton server and through our replay, and compares the two."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TRACE = next(
 INTERPRETER = os.environ.get("TUNER_TRITON_PYTHON")
 """An interpreter that has nvidia-pytriton; it pins an older numpy than ours, hence one of its own."""
 
-SLOWED_DOWN = 40.0
+SLOWED_DOWN = 100.0
 """Service times are stretched by this, so that a server on a few CPU cores keeps up with the sleeps."""
 MAX_BATCH = 16
 
@@ -47,23 +47,26 @@ class Case:
     instances: int = 1
     lengths: tuple[int, ...] = (1,)
     is_dynamic: bool = False
-    request_count: int = 1200
+    request_count: int = 800
 
+
+DELAY_US = 125_000
+LONG_DELAY_US = 200_000
 
 CASES = (
-    Case("no delay", Batcher(max_batch=MAX_BATCH), 60),
-    Case("no delay, two instances", Batcher(max_batch=MAX_BATCH), 105, instances=2),
-    Case("delay 50 ms", Batcher(max_batch=MAX_BATCH, max_queue_delay_microseconds=50_000), 45),
-    Case("preferred 4, 8", Batcher(max_batch=MAX_BATCH, preferred_batch_size=(4, 8)), 75),
+    Case("no delay", Batcher(max_batch=MAX_BATCH), 24),
+    Case("no delay, two instances", Batcher(max_batch=MAX_BATCH), 42, instances=2),
+    Case("delay 125 ms", Batcher(max_batch=MAX_BATCH, max_queue_delay_microseconds=DELAY_US), 18),
+    Case("preferred 4, 8", Batcher(max_batch=MAX_BATCH, preferred_batch_size=(4, 8)), 30),
     Case(
-        "preferred 4, 8, delay 80 ms",
-        Batcher(max_batch=MAX_BATCH, preferred_batch_size=(4, 8), max_queue_delay_microseconds=80_000),
-        75,
+        "preferred 4, 8, delay 200 ms",
+        Batcher(max_batch=MAX_BATCH, preferred_batch_size=(4, 8), max_queue_delay_microseconds=LONG_DELAY_US),
+        30,
     ),
     Case(
-        "two shapes, delay 50 ms",
-        Batcher(max_batch=MAX_BATCH, max_queue_delay_microseconds=50_000),
-        36,
+        "two shapes, delay 125 ms",
+        Batcher(max_batch=MAX_BATCH, max_queue_delay_microseconds=DELAY_US),
+        14,
         lengths=(1, 1, 1, 2),
         is_dynamic=True,
     ),
@@ -112,8 +115,31 @@ def arrival_times(case: Case) -> np.ndarray:
     return times * (case.request_count / case.rate_rps / times[-1])
 
 
+LATE_S = 0.005
+"""A wait that comes back later than this was held up by other work on the machine."""
+LARGEST_LATE_SHARE = 0.005
+ATTEMPTS = 4
+
+
 def compare(case: Case) -> Compared:
-    """Run the case on a real server. Raises CalledProcessError with its words where it does not start."""
+    """Run the case on a real server, again where other work on the machine disturbed it.
+
+    AssertionError with the server's words where it does not start, and where no attempt was undisturbed.
+    """
+    disturbed = []
+    for _ in range(ATTEMPTS):
+        seen, latency, lengths = _run(case)
+        late = float(np.mean([late > LATE_S for _, _, late in seen["executions"]]))
+        if late <= LARGEST_LATE_SHARE:
+            return _laid_side_by_side(case, seen, latency, lengths)
+        disturbed.append(f"{late:.1%}")
+    raise AssertionError(
+        f"{case.name}: other work on this machine held up {', '.join(disturbed)} of the executions by more "
+        f"than {1000 * LATE_S:g} ms; run the check on a quiet machine"
+    )
+
+
+def _run(case: Case) -> tuple[dict, list[float], np.ndarray]:
     times, latency = arrival_times(case), service_ms()
     lengths = np.resize(case.lengths, case.request_count)
     job = {
@@ -131,20 +157,19 @@ def compare(case: Case) -> Compared:
         input=json.dumps(job),
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return _laid_side_by_side(case, json.loads(done.stdout), latency, lengths)
+    return json.loads(done.stdout), latency, lengths
 
 
 def _laid_side_by_side(case: Case, seen: dict, latency: list[float], lengths: np.ndarray) -> Compared:
-    stats = seen["instant_stats"]
-    occupied_ms = 1000 * stats["per_request_s"] / stats["executions"]
+    occupied_ms = 1000 * float(np.median(seen["occupied_s"]))
     around_ms = max(0.0, 1000 * float(np.median(seen["instant_s"])) - occupied_ms)
     sent = np.array(seen["sent_s"])
     theirs = 1000 * (np.array(seen["answered_s"]) - sent) - around_ms
-    batches = [batch for _, batch in seen["executions"]]
+    batches = [batch for _, batch, _ in seen["executions"]]
 
     arrivals = at_times(sent, seqs=lengths)
     unlike = Batcher(
