@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tuner.measurements.curve import Curve
 from tuner.model import Model
 from tuner.profiles.profile import ProfileSet
-from tuner.profiles.routing import nearest_opt_distances
+from tuner.profiles.routing import opt_distances
 from tuner.replay.service_time import ExecutedSizes, latency_cells
 
 FloatArray = NDArray[np.float64]
@@ -83,7 +83,8 @@ def profile_cells(
     profiles = ProfileSet(tuple(curve.profile for curve in ordered))
     distances = None
     if nearest_opt:
-        rows = nearest_opt_distances(profiles, sizes.rows(), model)
+        opts = np.array([profile.opt.values for profile in profiles], dtype=np.int64)
+        rows = opt_distances(opts, sizes.rows(), profiles.axes, model)
         distances = np.stack([sizes.table(row) for row in rows])
     return ProfileCells(sizes, profiles, latency_cells(sizes, ordered), distances)
 
