@@ -146,7 +146,8 @@ class BuiltSource:
 
     def _timed(self, profile: OptimizationProfile, built: Sequence[BuiltEngine]) -> MeasuredProfile:
         grid = choose_grid(self._histogram, profile)
-        newest = built[-1]
+        newest = self._openable(built[-1], grid)
+        built = [*built, newest] if newest.repeat != built[-1].repeat else built
         for refinement in range(REFINEMENTS + 1):
             self._fill_in(newest, grid)
             recorded = [self._bench.recorded(engine) for engine in built]
@@ -160,6 +161,17 @@ class BuiltSource:
         for one in recorded:
             self._used[f"{one.engine.spec.key}.{one.engine.repeat}"] = one
         return measured
+
+    def _openable(self, engine: BuiltEngine, grid: Grid) -> BuiltEngine:
+        """The engine, or another build of it where sizes are missing and its plan was evicted."""
+        axes = self._bench.model.axes
+        places = [(0, Size(axes, tuple(row))) for row in grid.sizes.tolist()]
+        if not self._bench.missing(engine, places) or self._bench.has_plan(engine):
+            return engine
+        again = self._bench.build(engine.spec, engine.repeat + 1)
+        if not again.is_built:
+            raise BuildFailed(again.reason or "not known", again.outcome)
+        return again
 
     def _fill_in(self, engine: BuiltEngine, grid: Grid, index: int = 0) -> None:
         axes = self._bench.model.axes

@@ -20,6 +20,8 @@ class MeasureJob:
     """All that a measuring child needs. `plan_digest` is the SHA-256 that the plan must have.
 
     `verify_model` names the ONNX file to compare outputs with, where that was asked for.
+    `contexts` asks for the first task to be timed in so many execution contexts at once, each in a profile
+    of its own, instead of timing every task.
     """
 
     flavour: str
@@ -30,6 +32,7 @@ class MeasureJob:
     visiting: Visiting
     device_index: int = 0
     verify_model: str | None = None
+    contexts: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         told = dataclasses.asdict(self)
@@ -46,6 +49,7 @@ class MeasureJob:
                 "fill": InputFill(**told["fill"]),
                 "tasks": tuple(_task_from_json(task) for task in told["tasks"]),
                 "visiting": Visiting(**visiting),
+                "contexts": tuple(told["contexts"]),
             }
         )
 
