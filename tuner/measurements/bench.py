@@ -133,8 +133,12 @@ class Bench:
         known = {(m.profile_index, m.size) for m in self.store.measurements(key, repeat)}
         return [place for place in dict.fromkeys(places) if place not in known]
 
-    def time(self, engine: BuiltEngine, places: Sequence[Place]) -> SwitchCosts | None:
+    def time(
+        self, engine: BuiltEngine, places: Sequence[Place], heaviest: Sequence[Place] = ()
+    ) -> SwitchCosts | None:
         """Time the places that are missing, storing each at once; what changes cost, if anything was timed.
+
+        Where outputs are verified, it is at the min, opt and max of each profile and at the heaviest places.
 
         Raises RunFailed where the child fails; what it had measured until then stays in the store.
         """
@@ -145,7 +149,7 @@ class Bench:
         errors: list[OutputError] = []
         pending: list[Measurement] = []
         costs: SwitchCosts | None = None
-        for answer in self.tools.measurer.measure(self._job(engine, missing)):
+        for answer in self.tools.measurer.measure(self._job(engine, missing, heaviest)):
             if isinstance(answer, OutputError):
                 errors.append(answer)
             elif isinstance(answer, Measurement):
@@ -184,18 +188,26 @@ class Bench:
         if wrong is not None:
             raise RunFailed(wrong, "wrong_result")
 
-    def _job(self, engine: BuiltEngine, places: Sequence[Place]) -> MeasureJob:
-        plan = self.tools.plans.path(engine.spec.key, engine.repeat)
-        return MeasureJob(
+    def _job(
+        self, engine: BuiltEngine, places: Sequence[Place], heaviest: Sequence[Place] = ()
+    ) -> MeasureJob:
+        job = MeasureJob(
             flavour=self.tools.environment.flavour,
-            plan_path=str(plan),
+            plan_path=str(self.tools.plans.path(engine.spec.key, engine.repeat)),
             plan_digest=str(engine.plan_digest),
             fill=self.fill,
-            tasks=tuple(SizeTask.of(self.model, size, index) for index, size in places),
+            tasks=self._tasks(places),
             visiting=self.visiting,
             device_index=self.tools.device_index,
-            verify_model=str(self.model_path) if self.choices.verify_outputs else None,
         )
+        if not self.choices.verify_outputs:
+            return job
+        bounds = [(i, size) for i, p in enumerate(engine.spec.profiles) for size in (p.min, p.opt, p.max)]
+        verified = tuple(dict.fromkeys([*bounds, *heaviest]))
+        return dataclasses.replace(job, verify_model=str(self.model_path), verify_tasks=self._tasks(verified))
+
+    def _tasks(self, places: Sequence[Place]) -> tuple[SizeTask, ...]:
+        return tuple(SizeTask.of(self.model, size, index) for index, size in places)
 
 
 def _engine_name(profiles: ProfileSet, repeat: int) -> str:

@@ -21,6 +21,8 @@ from tuner.model import Model
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.traffic.histogram import SizeHistogram
 
+VERIFIED_SIZES = 2
+"""Heaviest sizes of the traffic at which outputs are verified, beside min, opt and max."""
 REFINEMENTS = 2
 """How often sizes are added to a curve whose interpolation error is too large."""
 
@@ -175,4 +177,8 @@ class BuiltSource:
 
     def _fill_in(self, engine: BuiltEngine, grid: Grid, index: int = 0) -> None:
         axes = self._bench.model.axes
-        self._bench.time(engine, [(index, Size(axes, tuple(row))) for row in grid.sizes.tolist()])
+        profile = engine.spec.profiles.profiles[index]
+        inside = self._histogram.where(profile.covers_rows(self._histogram.sizes))
+        heaviest = [(index, inside.size(row)) for row in inside.heaviest(VERIFIED_SIZES)]
+        places = [(index, Size(axes, tuple(row))) for row in grid.sizes.tolist()]
+        self._bench.time(engine, places, heaviest)

@@ -56,7 +56,7 @@ def _send_contexts(runner: Runner, job: MeasureJob, send: Send) -> None:
 
 def _send_errors(runner: Runner, job: MeasureJob, model_path: str, send: Send) -> None:
     reference = Reference(model_path)
-    for task in job.tasks:
+    for task in job.verify_tasks:
         runner.time(task, ONE_RUN, _checker(reference, task, send))
 
 
