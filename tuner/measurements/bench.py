@@ -130,7 +130,8 @@ class Bench:
     def missing(self, engine: BuiltEngine, places: Sequence[Place]) -> list[Place]:
         """Those of the places that the store has no measurement of with this fill."""
         key, repeat = engine.spec.key, engine.repeat
-        known = {(m.profile_index, m.size) for m in self.store.measurements(key, repeat)}
+        measured = self.store.measurements(key, repeat)
+        known = {(m.profile_index, m.size) for m in measured if m.input_fill == self.fill.text}
         return [place for place in dict.fromkeys(places) if place not in known]
 
     def time(
