@@ -144,13 +144,15 @@ def _cuda_errors(cuda: Any) -> Iterator[None]:
 
 def _lane(opened: _Opened, index: int) -> Lane:
     """The lane of a profile: one each, since a profile serves one context at a time."""
+    if not 0 <= index < opened.engine.num_optimization_profiles:
+        raise RunFailed(f"the engine has no profile {index}", "profile")  # 8.6 crashes if asked for it
     if index not in opened.lanes:
         context = opened.engine.create_execution_context()
         if context is None:
             raise RunFailed("TensorRT made no execution context: out of GPU memory", "gpu_memory")
         stream = opened.cuda.Stream()
         if not context.set_optimization_profile_async(index, stream.handle):
-            raise RunFailed(f"the engine has no profile {index}", "profile")
+            raise RunFailed(f"TensorRT does not select profile {index}", "profile")
         stream.synchronize()
         tensors = tuple(dataclasses.replace(tensor) for tensor in opened.tensors)
         opened.lanes[index] = Lane(opened.cuda, context, stream, tensors, opened.fill)
