@@ -16,6 +16,7 @@ import typer
 
 import tuner
 from tuner.commands.config import PASS_ON, config
+from tuner.commands.doctor import doctor
 from tuner.commands.export import export
 from tuner.commands.init import init
 from tuner.commands.recommend import recommend
@@ -39,6 +40,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": report,
     "export": export,
     "schema": schema,
+    "doctor": doctor,
 }
 """Every verb and its function, in the order of the help."""
 for name, command in COMMANDS.items():
