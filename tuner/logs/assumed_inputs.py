@@ -1,4 +1,4 @@
-"""Inputs as the logs alone show them: without a model, a column of shapes tells the rank, and each place an axis."""
+"""Inputs as the logs alone show them: a column of shapes tells the rank, and each place is an axis."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def assumed_model(files: Sequence[LogFile], mapped: Mapping[str, str], *, has_ax
         rank = _common_rank(files, name)
         if rank is None:
             raise TunerError(
-                f"--shape {tensor}={name}: the first rows hold no shape; accepted are lists and texts like 8x128"
+                f"--shape {tensor}={name}: no shape in the first rows; lists and texts like 8x128 are read"
             )
         dims = tuple(axis_dimension(f"{tensor}[{place}]") for place in range(rank))
         inputs.append(TensorSpec(tensor, _UNKNOWN_DTYPE, dims))
@@ -41,7 +41,7 @@ def assumed_model(files: Sequence[LogFile], mapped: Mapping[str, str], *, has_ax
 
 
 def _shape_named(files: Sequence[LogFile]) -> dict[str, str]:
-    """Inputs with the columns of their shapes: `shapes.input_ids`, else the only column named like `shape`."""
+    """Inputs with the columns of their shapes: `shapes.input_ids`, else the one column like `shape`."""
     places = {name: place for file in files for name, place in file.layout.items()}
     inputs = {
         place.keys[-1]: name

@@ -68,8 +68,7 @@ def clean_rows(block: Block, columns: FileColumns, rules: Rules) -> CleanRows:
         if column is not None:
             known[axis], codes = _axis_values(column, block, rules)
             parts.append(codes)
-    for shape in columns.shapes:
-        parts.append(_from_shape(shape, known, (block, rules)))
+    parts += [_from_shape(shape, known, (block, rules)) for shape in columns.shapes]
     for axis in rules.axes:
         if axis not in known:
             known[axis] = np.zeros(block.row_count, np.int64)

@@ -1,4 +1,4 @@
-"""Reads CSV as texts, so that no value is guessed at; what a text is worth is decided with all other types."""
+"""Reads CSV as texts, so that no value is guessed at; what a text is worth is decided elsewhere."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc_csv
+from numpy.typing import NDArray
 
 from tuner.errors import DamagedFile
 from tuner.logs.block import Block
@@ -51,11 +53,36 @@ def _blocks(source: Source, dress: tuple[str | None, str, list[str]], names: lis
         for batch in reader:
             consumed = stream.position() - position
             position += consumed
-            yield from _with_broken(batch, names, (row, consumed), broken)
-            row += batch.num_rows + len(broken)
-            broken.clear()
+            # Arrow counts lines from 1 with the header, and the rows that it skipped are among them.
+            numbers = _numbers_around(row, batch.num_rows, [line - 2 for line in broken])
+            yield Block(
+                {name: batch.column(name) for name in names},
+                batch.num_rows,
+                row,
+                byte_count=consumed,
+                row_numbers=numbers,
+            )
+            row += batch.num_rows
+            if broken:
+                yield _broken_rows(row, broken)
+                row += len(broken)
+                broken.clear()
         if broken:
-            yield Block({}, len(broken), row, tuple(range(len(broken))))
+            yield _broken_rows(row, broken)
+
+
+def _broken_rows(first_row: int, lines: list[int]) -> Block:
+    """Rows with too few or too many values."""
+    numbers = [line - 2 for line in lines]
+    return Block({}, len(lines), first_row, tuple(range(len(lines))), row_numbers=numbers)
+
+
+def _numbers_around(first_row: int, row_count: int, broken: list[int]) -> NDArray[np.int64] | None:
+    """Numbers of a batch's rows where others between them are broken."""
+    if not broken:
+        return None
+    numbers = np.arange(first_row, first_row + row_count + len(broken))
+    return np.setdiff1d(numbers, broken)[:row_count]
 
 
 def _open(stream: Any, delimiter: str, names: list[str], broken: list[int]) -> Any:
@@ -73,12 +100,3 @@ def _open(stream: Any, delimiter: str, names: list[str], broken: list[int]) -> A
             include_columns=names, column_types=dict.fromkeys(names, pa.binary()), strings_can_be_null=False
         ),
     )
-
-
-def _with_broken(batch: Any, names: list[str], where: tuple[int, int], broken: list[int]) -> Iterator[Block]:
-    """The rows of a batch, followed by those that had too few or too many values."""
-    row, byte_count = where
-    columns = {name: batch.column(name) for name in names}
-    yield Block(columns, batch.num_rows, row, byte_count=byte_count)
-    if broken:
-        yield Block({}, len(broken), row + batch.num_rows, tuple(range(len(broken))))

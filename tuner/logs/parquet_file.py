@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tuner.logs.block import Block
 from tuner.logs.file_start import reading
 from tuner.logs.layout import Layout, layout_of_schema, take_column
-from tuner.logs.log_file import LogFile, Piece, TimeWindow, Wanted, known_names
+from tuner.logs.log_file import LogFile, Piece, Wanted, known_names
 from tuner.logs.sources import Source
+from tuner.logs.times import NO_TIME, read_time
 
 BATCH_ROWS = 1 << 18
 
@@ -32,7 +31,9 @@ def open_parquet(source: Source) -> LogFile:
 def _opened(source: Source, metadata: Any) -> Any:
     handle = source.filesystem.open_input_file(source.path)
     try:
-        return pq.ParquetFile(handle, metadata=metadata, pre_buffer=False, buffer_size=1 << 20)
+        return pq.ParquetFile(
+            handle, metadata=metadata, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True
+        )
     except BaseException:
         handle.close()
         raise
@@ -43,7 +44,7 @@ def _pieces(source: Source, metadata: Any, layout: Layout, wanted: Wanted) -> It
     for group in range(metadata.num_row_groups):
         details = metadata.row_group(group)
         if details.num_rows:
-            if _is_outside(details, wanted.time, wanted.window):
+            if _is_outside(details, wanted):
                 yield partial(_skipped, first_row, details.num_rows)
             else:
                 yield partial(_group_blocks, source, metadata, layout, (group, first_row, wanted))
@@ -76,29 +77,23 @@ def _bytes_per_row(source: Source, metadata: Any) -> float:
     return float(source.byte_count / max(1, metadata.num_rows))
 
 
-def _is_outside(details: Any, time: str | None, window: TimeWindow) -> bool:
+def _is_outside(details: Any, wanted: Wanted) -> bool:
     """Whether the statistics of the time column prove that no row of the group lies in the window."""
-    if time is None or window == (None, None):
+    if wanted.time is None or wanted.window == (None, None):
         return False
-    for i in range(details.num_columns):
-        column = details.column(i)
-        if column.path_in_schema == time and column.statistics is not None and column.statistics.has_min_max:
-            stats = column.statistics
-            if stats.null_count:
-                return False
-            least, largest = _microseconds(stats.min), _microseconds(stats.max)
-            since, until = window
-            return (largest is not None and since is not None and largest < since) or (
-                least is not None and until is not None and least >= until
-            )
+    for place in range(details.num_columns):
+        column = details.column(place)
+        if column.path_in_schema == wanted.time and column.statistics is not None:
+            return _statistics_are_outside(column.statistics, wanted)
     return False
 
 
-def _microseconds(value: Any) -> int | None:
-    """A timestamp of the statistics; bare numbers tell nothing, since their unit is decided value by value."""
-    if isinstance(value, datetime):
-        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return int(pa.scalar(moment, pa.timestamp("us", "UTC")).value)
-    if isinstance(value, date):
-        return int(datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()) * 1_000_000
-    return None
+def _statistics_are_outside(statistics: Any, wanted: Wanted) -> bool:
+    if not statistics.has_min_max or statistics.null_count or isinstance(statistics.min, (str, bytes)):
+        return False
+    least, least_unit = read_time(statistics.min, wanted.time_unit)
+    largest, largest_unit = read_time(statistics.max, wanted.time_unit)
+    if NO_TIME in (least, largest) or least_unit != largest_unit:
+        return False
+    since, until = wanted.window
+    return (since is not None and largest < since) or (until is not None and least >= until)

@@ -63,7 +63,7 @@ def _by_name(tensor: str, model: Model, layout: Layout) -> str | None:
         candidates = [n for n, p in layout.items() if plain(n) in shapes and p.kind in ("list", "text")]
     if len(candidates) > 1:
         raise TunerError(
-            f"shape of {tensor}: the columns {' and '.join(repr(name) for name in candidates[:3])} are equally "
+            f"shape of {tensor}: the columns {' and '.join(map(repr, candidates[:3]))} are equally "
             f"good; say which with --shape {tensor}=COLUMN"
         )
     return candidates[0] if candidates else None

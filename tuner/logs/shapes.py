@@ -15,13 +15,13 @@ from tuner.logs.numbers import Int64Array, Limits, whole_number, whole_numbers
 from tuner.logs.reasons import FINE, ReasonCodes
 
 _SHAPE_TEXT = re.compile(r"[\[(]?\s*([^\[\]()]*?)\s*[\])]?")
-_BETWEEN_DIMS = re.compile(r"\s*[xX×*,; ]\s*")
+_BETWEEN_DIMS = re.compile(r"\s*[xX\u00d7*,; ]\s*")
 _ANY_SIZE = Limits(least=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """How many dimensions a shape has, the reason for any other number, and whether the batch may be left out."""
+    """How many dimensions a shape has, the reason for any other number, and whether it may lack the batch."""
 
     dims: int
     wrong: int

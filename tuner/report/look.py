@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -44,6 +47,16 @@ def sparkline(values: Sequence[float]) -> str:
     if most <= 0:
         return " " * len(values)
     return "".join(_SPARKS[min(7, int(8 * v / most))] if v > 0 else " " for v in values)
+
+
+def distribution(values: NDArray[Any], weights: NDArray[Any], width: int = 24) -> str:
+    """A sparkline of weighted values, arrays of one shape, over the logarithm of the value."""
+    logs = np.log(np.maximum(values.astype(np.float64), 0.5))
+    low, high = float(logs.min()), float(logs.max())
+    if low == high:
+        return sparkline([1.0])
+    places = np.minimum(width - 1, ((logs - low) / (high - low) * width).astype(np.int64))
+    return sparkline(np.bincount(places, weights=weights, minlength=width).tolist())
 
 
 def gain_text(gain: float | None, interval: Sequence[float] | None = None) -> Text:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -12,10 +11,19 @@ from rich.text import Text
 from tuner.recommendation.document import gain_over
 from tuner.recommendation.recommendation import Evaluated, Recommendation
 from tuner.replay.score import Score
-from tuner.report.look import DIM, DOUBT, GOOD, LOUD, UNKNOWN, bar, gain_text, plain_table, sparkline
-from tuner.traffic.histogram import SizeHistogram
+from tuner.report.explained import front_table
+from tuner.report.look import (
+    DIM,
+    DOUBT,
+    GOOD,
+    LOUD,
+    UNKNOWN,
+    bar,
+    distribution,
+    gain_text,
+    plain_table,
+)
 
-SPARKLINE_WIDTH = 24
 _PERCENTS = (50, 90, 99)
 
 
@@ -26,6 +34,8 @@ def recommendation_view(recommendation: Recommendation) -> RenderableType:
         parts.append(comparison_table(recommendation))
     if len(recommendation.by_count) > 1:
         parts.append(count_table(recommendation))
+    if recommendation.pareto is not None:
+        parts.append(front_table(recommendation))
     parts.extend(sentences(recommendation))
     parts.extend(Text(f"caveat: {c.text}", style=DOUBT) for c in recommendation.caveats)
     return Group(*parts)
@@ -38,21 +48,11 @@ def traffic_table(recommendation: Recommendation) -> Table:
     table.add_column("distribution (log scale)", no_wrap=True)
     for axis in histogram.axes:
         percentiles = [*histogram.percentiles(axis, _PERCENTS), histogram.largest[axis]]
-        spread = distribution(histogram.values(axis).astype(np.float64), histogram)
+        spread = distribution(histogram.values(axis), histogram.counts)
         table.add_row(axis, *(f"{value:,}" for value in percentiles), spread)
     work = histogram.work_percentiles((*_PERCENTS, 100))
-    table.add_row("work", *(f"{value:,}" for value in work), distribution(histogram.work, histogram))
+    table.add_row("work", *(f"{value:,}" for value in work), distribution(histogram.work, histogram.counts))
     return table
-
-
-def distribution(values: np.ndarray, histogram: SizeHistogram) -> str:
-    """A sparkline of the rows over the logarithm of a value that each size of the histogram has."""
-    logs = np.log(np.maximum(values, 0.5))
-    low, high = float(logs.min()), float(logs.max())
-    if low == high:
-        return sparkline([1.0])
-    place = np.minimum(SPARKLINE_WIDTH - 1, (logs - low) / (high - low) * SPARKLINE_WIDTH).astype(np.int64)
-    return sparkline(np.bincount(place, weights=histogram.counts, minlength=SPARKLINE_WIDTH).tolist())
 
 
 def profiles_table(recommendation: Recommendation) -> Table:
@@ -133,6 +133,16 @@ def sentences(recommendation: Recommendation) -> Iterator[Text]:
         f"traffic: {int(traffic.requests(traffic.histogram).sum()):,} requests "
         f"in {traffic.row_count:,} rows, {len(traffic.histogram):,} distinct sizes{rejected}"
     )
+    if recommendation.interval is not None:
+        low, high = recommendation.interval
+        yield Text(
+            f"{recommendation.objective}: {low:.4g} to {high:.4g} ms in 95 % of other draws and builds"
+        )
+    if recommendation.evidence is not None:
+        gap = recommendation.evidence.gap
+        left = "" if gap is None else f"; a further build would gain {gap:.2%} on average"
+        count = recommendation.evidence.trial_count
+        yield Text(f"search: {count} profiles, {recommendation.evidence.stopped}{left}")
     tune, holdout = recommendation.chosen.tune, recommendation.chosen.holdout
     if tune is not None and holdout is not None:
         gap = holdout.value / tune.value - 1

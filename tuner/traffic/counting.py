@@ -1,4 +1,4 @@
-"""Counts the rows of a block into cells: densely where the sizes span little, by hashing where they do not."""
+"""Counts the rows of a block into cells: densely where the sizes span little, else by hashing."""
 
 from __future__ import annotations
 

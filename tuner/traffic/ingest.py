@@ -1,4 +1,4 @@
-"""Counts the rows of all files, several pieces at a time; a file that breaks on the way counts for nothing."""
+"""Counts the rows of all files, several pieces at a time; a file that breaks on the way does not count."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Ingest:
             yield file, Task(columns, self.rules, rows)
 
     def wanted(self, columns: FileColumns) -> Wanted:
-        return Wanted(columns.names, columns.time, self.window)
+        return Wanted(columns.names, columns.time, columns.time_unit, self.window)
 
 
 def count_files(ingest: Ingest, progress: Progress | None = None) -> Counted:

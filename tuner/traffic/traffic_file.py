@@ -1,4 +1,4 @@
-"""The traffic file: the size histogram as Parquet, which stands in for logs wherever no single arrivals are needed.
+"""The traffic file: the size histogram as Parquet, in place of logs where no single arrivals are needed.
 
 One int64 column an axis, `count` int64, `bucket_start` timestamp[us, UTC] (null where times are not known).
 The metadata say that it is one and keep the account of the rows that were read.
@@ -11,7 +11,6 @@ import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tuner.errors import DamagedFile, TunerError
+from tuner.logs.times import microseconds
 from tuner.traffic.traffic import Rejection, Traffic
 
 COUNT, BUCKET_START = "count", "bucket_start"
 _MARK, _VERSION = "tuner.traffic", "1"
 _ROWS, _REJECTED = "tuner.rows_read", "tuner.rejected"
 _AXIS, _SPAN = "tuner.requests_axis", "tuner.span_us"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +67,15 @@ def write_traffic(traffic: Traffic, path: str | Path) -> None:
         ) from error
 
 
+def check_traffic_path(path: str | Path) -> None:
+    """TunerError now, where the file could not be written once the logs are read."""
+    folder = Path(path).resolve().parent
+    if not folder.is_dir():
+        raise TunerError(f"cannot write {path}: the folder {folder} does not exist; create it first")
+    if Path(path).is_dir() or not os.access(folder, os.W_OK):
+        raise TunerError(f"cannot write {path}: name a file in a writable folder with --out")
+
+
 def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
@@ -103,13 +111,8 @@ def _metadata(traffic: Traffic) -> dict[str, str]:
     if traffic.requests_axis is not None:
         metadata[_AXIS] = traffic.requests_axis
     if traffic.start is not None and traffic.end is not None:
-        metadata[_SPAN] = json.dumps([_us(traffic.start), _us(traffic.end)])
+        metadata[_SPAN] = json.dumps([microseconds(traffic.start), microseconds(traffic.end)])
     return metadata
-
-
-def _us(moment: datetime) -> int:
-    since = moment - _EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def is_traffic_file(metadata: Mapping[str, str] | None) -> bool:
