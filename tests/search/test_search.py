@@ -283,7 +283,7 @@ def test_a_locked_storage_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.M
         try:
             assert holder.stdout is not None
             assert holder.stdout.readline() == "held\n"
-            with pytest.raises(TunerError, match=r"study\.db: database is locked; another process held it"):
+            with pytest.raises(TunerError, match=r"study\.db: database is locked; another process holds it"):
                 search(problem, SearchSettings(builds=2), source, f"sqlite:///{file}")
         finally:
             holder.kill()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tuner.errors import TunerError
+from tuner.errors import TunerError, nearest_name
 from tuner.logs import reasons
 from tuner.logs.clean import Rules
 from tuner.logs.columns import bound_axis
@@ -111,7 +111,8 @@ def _rules(logs: OpenLogs, model: Model | None) -> Rules:
         for axis in values:
             if axis not in question.axes:
                 raise TunerError(
-                    f"{name} {axis}: there is no such axis; the axes are {', '.join(question.axes)}"
+                    f"{name} names the axis '{axis}'{nearest_name(axis, question.axes)}; "
+                    f"the axes are {', '.join(question.axes)}"
                 )
     least = {axis: 0 for axis in question.axes if _may_be_zero(axis, model)}
     wrong_rank = reasons.INPUTS_DISAGREE if model is None else reasons.MODEL_CANNOT_RUN
