@@ -30,7 +30,7 @@
   };
   const traces = (place, chart) => chart.data.map((given) => {
     // Weights stand out from the page: dark on a light one, bright on a dark one.
-    const trace = given.meta === "weight" ? { ...given, reversescale: theme().isLight } : given;
+    const trace = given.meta === "weight" ? { ...given, reversescale: !theme().isLight } : given;
     if (!trace.colorbar || !narrow(place)) return trace;
     // On a narrow screen the colour scale lies above the cells instead of beside them.
     const title = { ...trace.colorbar.title, side: "top" };
