@@ -143,7 +143,7 @@ def _dots(document: Json, sets: Sequence[NamedSet], numbers: Table) -> Chart:
         data.append(trace)
     traffic = "held-out traffic" if part == "holdout" else "the traffic that the search saw"
     layout = charts.layout(
-        charts.axis(f"{words} on {traffic} ({unit})", rangemode="tozero"),
+        charts.axis(f"{words} ({unit})", rangemode="tozero"),
         charts.axis("", categoryorder="array", categoryarray=names, type="category"),
     )
     best = min(values)

@@ -73,7 +73,11 @@ def _trials(document: Json) -> Iterator[Chart]:
     }
     data = [
         charts.line(
-            "best set so far", numbers, known, 0, line={"shape": "hv", "width": 2, "color": "#0072B2"}
+            "best set so far",
+            numbers,
+            known,
+            0,
+            line={"shape": "hv", "width": 2, "color": charts.SERIES_COLOURS[0]},
         )
     ]
     for place, kind in enumerate(sorted({one["outcome"] for one in outcomes} - {"scored"}), start=1):
@@ -106,7 +110,8 @@ def _marginal(document: Json) -> Iterator[Chart]:
     }
     hover = f"%{{x}} profiles: %{{y:.4g}} {unit}<extra></extra>"
     data = charts.line(words, counts, values, 0, hovertemplate=hover)
-    data["marker"]["size"] = [14 if count == chosen else 8 for count in counts]
+    sizes = [14 if count == chosen else 8 for count in counts]
+    data["marker"] |= {"size": sizes, "opacity": 1, "line": {"width": 0}}
     after = dict(zip(counts, gains, strict=True)).get(chosen + 1)
     more = "more were not tried"
     if isinstance(after, float):
@@ -148,9 +153,13 @@ def _front(document: Json) -> Iterator[Chart]:
         "build (s)": ("number", [one["build_s"] for one in found]),
     }
     hover = [charts.literal(f"{opts_text(one['opts'], axes)}: {one['value']:.4g} {unit}") for one in found]
-    data = charts.marks("sets", memory, [one["value"] for one in found], 0, text=hover)
-    data["hovertemplate"] = "%{text}, %{x:.0f} MiB<extra></extra>"
-    layout = charts.layout(charts.axis("device memory (MiB)"), charts.axis(f"{words} ({unit})"))
+    # Where all sets take the same memory, what tells them apart is the time to build them.
+    by_memory = len(set(memory)) > 1
+    x = memory if by_memory else [one["build_s"] for one in found]
+    data = charts.marks("sets", x, [one["value"] for one in found], 0, text=hover)
+    data["hovertemplate"] = "%{text}<extra></extra>"
+    x_axis = charts.axis("device memory (MiB)" if by_memory else "build time (s)")
+    layout = charts.layout(x_axis, charts.axis(f"{words} ({unit})"))
     title = f"{len(found)} sets are beaten by none in {words}, device memory and build time together"
     yield Chart(title, (data,), layout, table("pareto", "Pareto front", columns), 320)
 
