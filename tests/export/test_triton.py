@@ -38,9 +38,9 @@ def config(document: ProfileDocument, **options: Any) -> Any:
 
 def test_the_fragment_is_complete() -> None:
     assert export(document_of(encoder(), THREE, policy="nearest_opt"), queue_delay_us=200).text == (
-        "# profile 0: 1x16..4x32..4x64\n"
-        "# profile 1: 32x128..64x128..64x256\n"
-        "# profile 2: 1x16..64x512..64x512\n"
+        "# profile 0 (batch x seq): 1x16..4x32..4x64\n"
+        "# profile 1 (batch x seq): 32x128..64x128..64x256\n"
+        "# profile 2 (batch x seq): 1x16..64x512..64x512\n"
         'backend: "tensorrt"\n'
         "max_batch_size: 64\n"
         'input {\n  name: "input_ids"\n  data_type: TYPE_INT64\n  dims: [ -1 ]\n}\n'
@@ -62,6 +62,18 @@ def test_a_batch_beyond_the_profiles_is_refused_with_both_numbers() -> None:
         export(document, max_batch_size=16)
     smaller = config(document, max_batch_size=4)
     assert (smaller.max_batch_size, list(smaller.dynamic_batching.preferred_batch_size)) == (4, [4])
+
+
+def test_the_batcher_that_the_set_was_judged_with_is_exported() -> None:
+    batcher = {"max_batch": 12, "preferred_batch_size": [12, 3], "max_queue_delay_microseconds": 70}
+    document = document_of(IMAGE, batches((1, 4, 16)), batcher={**batcher, "unlike_shapes": "pad"})
+    found = config(document)
+    assert found.max_batch_size == 12
+    assert list(found.dynamic_batching.preferred_batch_size) == [3, 12]
+    assert found.dynamic_batching.max_queue_delay_microseconds == 70
+    asked = config(document, max_batch_size=8, queue_delay_us=5)
+    assert (asked.max_batch_size, list(asked.dynamic_batching.preferred_batch_size)) == (8, [3])
+    assert asked.dynamic_batching.max_queue_delay_microseconds == 5
 
 
 def test_a_model_without_a_common_batch_is_not_batched() -> None:
@@ -121,9 +133,11 @@ def test_int64_has_the_type_that_the_engine_reports(
     assert f"data_type: {expected}" in export(document, version=asked).text
 
 
-def test_int64_without_a_known_release_is_asked_for() -> None:
-    with pytest.raises(TunerError, match=r"input_ids is int64.*--for-version"):
-        export(document_of(encoder(), THREE[:1], tensorrt=None))
+def test_int64_without_a_known_release_is_that_of_release_10_and_said() -> None:
+    exported = export(document_of(encoder(), THREE[:1], tensorrt=None))
+    assert "data_type: TYPE_INT64" in exported.text
+    assert exported.notes[0].startswith("input_ids, attention_mask: int64 as TensorRT 10 and later have it")
+    assert export(document_of(encoder(), THREE[:1], tensorrt="10.3")).notes == ()
 
 
 def test_a_dtype_that_no_engine_has_is_named() -> None:
@@ -148,14 +162,18 @@ def test_a_routing_that_triton_shares_keeps_the_chosen_set() -> None:
     table = {Size.of(batch=64, seq=64): 0, Size.of(batch=4, seq=512): 0}
     exported = export(document_of(encoder(), (SMALL, LARGE), table=table))
     assert exported.notes == ()
-    assert exported.text.startswith("# profile 0: 1x1..64x64..64x512\n# profile 1: 1x1..4x512")
+    assert exported.text.startswith(
+        "# profile 0 (batch x seq): 1x1..64x64..64x512\n# profile 1 (batch x seq): 1x1..4x512"
+    )
 
 
 def test_a_routing_that_triton_does_not_do_exports_the_set_for_its_own() -> None:
     table = {Size.of(batch=64, seq=64): 0, Size.of(batch=4, seq=512): 1}
     document = document_of(encoder(), (SMALL, LARGE), table=table, alternatives={"nearest_opt": NEAREST})
     exported = export(document)
-    assert exported.text.startswith("# profile 0: 1x1..8x8..64x64\n# profile 1: 1x65..8x256")
+    assert exported.text.startswith(
+        "# profile 0 (batch x seq): 1x1..8x8..64x64\n# profile 1 (batch x seq): 1x65..8x256"
+    )
     assert any("would send 1 of 2 sizes elsewhere" in note for note in exported.notes)
     asked = export(document, alternative="nearest_opt")
     assert (asked.text, asked.notes) == (exported.text, ())

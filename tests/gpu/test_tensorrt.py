@@ -61,6 +61,11 @@ def tiny_task(batch: int, profile_index: int = 0) -> SizeTask:
     )
 
 
+@pytest.fixture(scope="module")
+def tiny_plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("plan"), "tiny", batches(1, 4, 8))
+
+
 class TestTensorRTBuilder(BuilderContract):
     flavour = "tensorrt"
     needs_gpu = True
@@ -85,9 +90,9 @@ class TestTensorRTRunner(RunnerContract):
 
         return TensorRTRunner()
 
-    @pytest.fixture(scope="class")
-    def plan(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        return built(tmp_path_factory.mktemp("plan"), "tiny", batches(1, 4, 8))
+    @pytest.fixture
+    def plan(self, tiny_plan: Path) -> Path:
+        return tiny_plan
 
     @pytest.fixture
     def small(self) -> SizeTask:
@@ -116,6 +121,18 @@ def test_each_profile_answers_right_however_often_they_alternate(tmp_path: Path)
         runner.time(SizeTask.of(model, size, index), QUICK, compare)
     runner.close()
     assert errors == [0.0] * 5
+
+
+def test_contexts_share_the_gpu_each_in_its_own_profile(tmp_path: Path) -> None:
+    from tuner.measurements.tensorrt_runner import TensorRTRunner
+
+    plan = built(tmp_path, "tiny", batches(1, 4, 8), batches(1, 4, 8))
+    runner = TensorRTRunner()
+    runner.open(plan, FILL)
+    timings = [runner.time_contexts([tiny_task(4, i) for i in range(n)], 50) for n in (1, 2)]
+    runner.close()
+    assert [timing.contexts for timing in timings] == [1, 2]
+    assert all(0 < timing.p50_ms <= timing.p99_ms for timing in timings)
 
 
 def _shape_tensor_profiles() -> tuple[OptimizationProfile, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ SERIES_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E0
 SERIES_MARKERS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 SERIES_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SEQUENTIAL = "Cividis"
+# ColorBrewer's Blues: little to much, light to dark; the page turns it round on a dark background.
+WEIGHTS = [[0, "#c6dbef"], [0.5, "#6baed6"], [1, "#08306b"]]
 # ColorBrewer's PuOr: purple against orange is told apart with any colour vision.
 DIVERGING = [[0, "#5e3c99"], [0.25, "#b2abd2"], [0.5, "#f7f7f7"], [0.75, "#fdb863"], [1, "#e66101"]]
 MOST_TICKS = 12
@@ -41,13 +44,29 @@ def index_axis(title: str, labels: Sequence[str]) -> Figure:
     )
 
 
+def log_axis(title: str, values: Sequence[float], **more: Any) -> Figure:
+    """A logarithmic axis with ticks at 1, 2 and 5 times powers of ten, as far as the values reach."""
+    low, high = min(values), max(values)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
+    shown = [tick for tick in ticks if low / 2 < tick < high * 2]
+    return axis(title, type="log", tickvals=shown, ticktext=[f"{tick:g}" for tick in shown], **more)
+
+
 def layout(x: Figure, y: Figure, **more: Any) -> Figure:
     """The layout that all figures share; fonts and backgrounds come from the page's theme."""
     return {
         "margin": {"l": 8, "r": 8, "t": 12, "b": 8},
         "xaxis": x,
         "yaxis": y,
-        "legend": {"orientation": "h", "y": -0.25, "yanchor": "top", "x": 0, "xanchor": "left"},
+        "legend": {
+            "orientation": "h",
+            "yref": "container",
+            "y": 0,
+            "yanchor": "bottom",
+            "x": 0,
+            "xanchor": "left",
+        },
         "hoverlabel": {"align": "left"},
         **more,
     }
@@ -94,6 +113,7 @@ def line(name: str, x: Sequence[Any], y: Sequence[Any], place: int = 0, **more: 
         "y": list(y),
         "line": {"color": colour, "width": 2, "dash": SERIES_DASHES[place % len(SERIES_DASHES)]},
         "marker": {"color": colour, "size": 7, "symbol": SERIES_MARKERS[place % len(SERIES_MARKERS)]},
+        "cliponaxis": False,
         **more,
     }
 

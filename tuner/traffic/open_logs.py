@@ -42,7 +42,7 @@ class OpenLogs:
         return self.question.axes
 
 
-def open_logs(settings: LogSettings, model: Model | None, window: TimeWindow) -> OpenLogs:
+def open_logs(settings: LogSettings, model: Model | None, window: TimeWindow = (None, None)) -> OpenLogs:
     """Raises TunerError without any file, for a lone bad one, and for columns missing or in doubt."""
     found = find_sources(settings.logs)
     sources = [source for source in found.sources if not lies_outside(source.partitions, window)]
