@@ -49,9 +49,13 @@ def server() -> Iterator[str]:
 def bucket(server: str, tmp_path: Path) -> str:
     """The query of an address for the server's bucket, which holds two hours of logs and what is unfinished."""
     store = fs.S3FileSystem(
-        access_key="test", secret_key="test", endpoint_override=server, scheme="http", region="us-east-1",
+        access_key="test",
+        secret_key="test",
+        endpoint_override=server,
+        scheme="http",
+        region="us-east-1",
         allow_bucket_creation=True,
-    )  # fmt: skip
+    )
     store.create_dir("logs")
     for hour in (7, 8):
         local = parquet(tmp_path / f"{hour}.parquet", {"seq": [hour, hour + 1]})
