@@ -31,7 +31,7 @@ class Size:
                 raise TunerError(f"axis {axis} is {value}; 0 to {LARGEST_DIMENSION} is accepted")
 
     @classmethod
-    def of(cls, **values: int) -> Size:
+    def of(cls, /, **values: int) -> Size:
         return cls(tuple(values), tuple(values.values()))
 
     @classmethod

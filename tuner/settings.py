@@ -15,8 +15,9 @@ class LogSettings:
     """Where the logs are and how their rows read.
 
     `axes` maps an axis to a column, a JSON path, a number or a scaled column (`bytes/4`); `shapes` maps an
-    input tensor to a column that holds its whole shape. `align` rounds an axis up to a multiple, `cap`
-    limits it. `max_rejected` is a share from 0 to 1.
+    input tensor to a column that holds its whole shape. `align` rounds an axis up to a multiple; `cap` says
+    how large the requests above the last bound of cumulative buckets can be. `max_rejected` is a share from
+    0 to 1.
     """
 
     logs: tuple[str, ...]

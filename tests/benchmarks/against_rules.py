@@ -19,7 +19,7 @@ from tuner.measurements.opening import open_recorded
 from tuner.measurements.store import open_store
 from tuner.recommendation.recommend import recommend
 from tuner.recommendation.scored import RecommendSettings
-from tuner.search.study import SearchSettings
+from tuner.search.search import SearchSettings
 from tuner.settings import LogSettings
 from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.reading import read_traffic

@@ -112,6 +112,9 @@ Contexts = Annotated[
 CsvOut = Annotated[str | None, _output("--csv", "Where the curve goes as CSV.", metavar="FILE")]
 EngineOut = Annotated[str, _output("--out", "Where the engine goes.", metavar="FILE")]
 Out = Annotated[str, _output("--out", "Where the document goes.", metavar="FILE")]
+Report = Annotated[
+    str | None, _output("--report", "Where a page about it goes: .html or .md.", metavar="FILE")
+]
 Json = Annotated[bool, _output("--json", "Print JSON instead of tables.")]
 Quiet = Annotated[bool, _output("--quiet", "Print nothing but errors.", short=("-q",))]
 Verbose = Annotated[bool, _output("--verbose", "Say more about what is done.", short=("-v",))]
@@ -166,6 +169,7 @@ def log_settings(given: dict[str, Any]) -> LogSettings:
         since=given["since"],
         until=given["until"],
         align=whole_numbers("--align", given["align"]),
+        cap=whole_numbers("--cap", given["cap"]),
         max_rejected=share("--max-rejected", given["max_rejected"]),
         strict=given["strict"],
     )
@@ -175,7 +179,9 @@ def recommend_settings(given: dict[str, Any]) -> RecommendSettings:
     """The options that decide what is recommended, as a record."""
     from tuner.measurements.measurement import Mode
     from tuner.recommendation.scored import RecommendSettings
-    from tuner.search.study import SearchSettings
+    from tuner.replay.slo import parse_slo
+    from tuner.search.samplers import DEFAULT_SAMPLER
+    from tuner.search.search import SearchSettings
 
     modes = [mode.value for mode in Mode]
     if given["mode"] not in modes:
@@ -186,11 +192,16 @@ def recommend_settings(given: dict[str, Any]) -> RecommendSettings:
             mode=Mode(given["mode"]),
             max_profiles=count or given["max_profiles"],
             builds=given["builds"],
+            max_hours=given.get("max_hours"),
             seed=given["seed"],
+            sampler=given.get("sampler") or DEFAULT_SAMPLER,
         ),
         profiles=count,
         objective=given["objective"],
         weight=given["weight"],
         uncovered=given["uncovered"],
+        slos=tuple(parse_slo(text) for text in given.get("slo") or ()),
+        pareto=bool(given.get("pareto")),
+        confirm_builds=given.get("confirm") or 1,
         cap=whole_numbers("--cap", given["cap"]),
     )

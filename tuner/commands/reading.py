@@ -9,6 +9,7 @@ from tuner.commands.options import log_settings
 
 if TYPE_CHECKING:
     from tuner.model import Model
+    from tuner.settings import LogSettings
     from tuner.traffic.traffic import Traffic
 
 
@@ -17,15 +18,31 @@ def read_logs(given: dict[str, Any], model: Model | None) -> Traffic:
 
     Rejected rows are shown first; whether there are too many of them is decided afterwards.
     """
-    from tuner.traffic.reading import read_traffic, refuse_too_many_rejections
+    from tuner.traffic.reading import refuse_too_many_rejections
 
     settings = log_settings(given)
-    with progress_bar("reading logs", quiet=given["quiet"]) as advance:
-        traffic = read_traffic(settings, model, lambda done, rows: advance(done, 0, f"{rows:,} rows"))
+    traffic = traffic_of(settings, model, quiet=given["quiet"])
     if traffic.rejections and not given["quiet"]:
         _show_rejections(traffic)
     refuse_too_many_rejections(traffic, settings)
     return traffic
+
+
+def traffic_of(settings: LogSettings, model: Model | None, *, quiet: bool) -> Traffic:
+    """The traffic of the logs, with a bar that says how far and how fast it goes."""
+    import time
+
+    from tuner.traffic.reading import read_traffic
+
+    start_s = time.monotonic()
+    with progress_bar("reading logs", quiet=quiet) as advance:
+
+        def show(byte_count: int, row_count: int) -> None:
+            seconds = max(time.monotonic() - start_s, 1e-3)
+            rates = f"{byte_count / seconds / 1e6:,.0f} MB/s, {row_count / seconds:,.0f} rows/s"
+            advance(byte_count, 0, f"{byte_count / 1e6:,.0f} MB, {row_count:,} rows ({rates})")
+
+        return read_traffic(settings, model, show)
 
 
 def _show_rejections(traffic: Traffic) -> None:

@@ -60,7 +60,7 @@ def by_measurements(given: dict[str, Any]) -> Recommendation:
                 lambda trial, left: advance(
                     trial.number + 1, trial.number + 1 + left, f"opt {trial.profile.opt.short}"
                 ),
-                confirm,
+                confirm=confirm,
             )
 
 

@@ -1,4 +1,4 @@
-"""Inputs as the logs alone show them: without a model, a column of shapes tells the rank, and each place an axis."""
+"""Inputs as the logs alone show them: a column of shapes tells the rank, and each place is an axis."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from tuner.errors import TunerError, nearest_name
 from tuner.formula import axis_dimension
-from tuner.logs.layout import Layout
 from tuner.logs.log_file import LogFile, Wanted
 from tuner.logs.shapes import shape_elements
 from tuner.logs.synonyms import SHAPE, plain
@@ -34,7 +33,7 @@ def assumed_model(files: Sequence[LogFile], mapped: Mapping[str, str], *, has_ax
         rank = _common_rank(files, name)
         if rank is None:
             raise TunerError(
-                f"--shape {tensor}={name}: the first rows hold no shape; accepted are lists and texts like 8x128"
+                f"--shape {tensor}={name}: no shape in the first rows; lists and texts like 8x128 are read"
             )
         dims = tuple(axis_dimension(f"{tensor}[{place}]") for place in range(rank))
         inputs.append(TensorSpec(tensor, _UNKNOWN_DTYPE, dims))
@@ -42,12 +41,18 @@ def assumed_model(files: Sequence[LogFile], mapped: Mapping[str, str], *, has_ax
 
 
 def _shape_named(files: Sequence[LogFile]) -> dict[str, str]:
+    """Inputs with the columns of their shapes: `shapes.input_ids`, else the one column like `shape`."""
+    places = {name: place for file in files for name, place in file.layout.items()}
+    inputs = {
+        place.keys[-1]: name
+        for name, place in places.items()
+        if any("shape" in key.lower() for key in place.keys[:-1]) and place.kind in ("list", "text")
+    }
+    if inputs:
+        return inputs
     names = {plain(name) for name in SHAPE}
-    layouts: list[Layout] = [file.layout for file in files]
     found = [
-        name
-        for name in dict.fromkeys(name for layout in layouts for name in layout)
-        if plain(name) in names and any(name in y and y[name].kind in ("list", "text") for y in layouts)
+        name for name, place in places.items() if plain(name) in names and place.kind in ("list", "text")
     ]
     return {found[0]: found[0]} if len(found) == 1 else {}
 

@@ -1,4 +1,4 @@
-"""Where an axis' value comes from: a column, one element of a list column, a scaled column or a fixed number."""
+"""Where an axis' value comes from: a column, an element of a list column, a scaled column, a fixed number."""
 
 from __future__ import annotations
 

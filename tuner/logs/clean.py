@@ -22,7 +22,8 @@ from tuner.logs.bounds import bounds
 from tuner.logs.columns import FileColumns
 from tuner.logs.numbers import Int64Array, Limits, is_text, whole_numbers
 from tuner.logs.reasons import FINE, ReasonCodes, first_reasons
-from tuner.logs.shapes import shape_elements, shape_rows
+from tuner.logs.shape_columns import ShapeColumn
+from tuner.logs.shapes import Rank, shape_elements, shape_rows
 from tuner.logs.times import NO_TIME, Times, read_times
 
 _COUNT_LIMITS = Limits(least=0, largest=2**53)
@@ -39,7 +40,6 @@ class Rules:
     least: Mapping[str, int] = field(default_factory=dict)
     align: Mapping[str, int] = field(default_factory=dict)
     bound_axis: str | None = None
-    time_unit: str | None = None
     wrong_rank: int = reasons.MODEL_CANNOT_RUN
 
     def limits(self, axis: str) -> Limits:
@@ -68,8 +68,7 @@ def clean_rows(block: Block, columns: FileColumns, rules: Rules) -> CleanRows:
         if column is not None:
             known[axis], codes = _axis_values(column, block, rules)
             parts.append(codes)
-    for shape in columns.shapes:
-        parts.append(_from_shape(shape.tensor, block.columns.get(shape.name), known, (block, rules)))
+    parts += [_from_shape(shape, known, (block, rules)) for shape in columns.shapes]
     for axis in rules.axes:
         if axis not in known:
             known[axis] = np.zeros(block.row_count, np.int64)
@@ -83,7 +82,7 @@ def clean_rows(block: Block, columns: FileColumns, rules: Rules) -> CleanRows:
         sizes,
         block.row_count,
         counts,
-        _times(block, columns, rules),
+        _times(block, columns),
         first_reasons(parts, block.row_count),
         padded,
     )
@@ -111,7 +110,7 @@ def _axis_values(column: AxisColumn, block: Block, rules: Rules) -> tuple[Int64A
     if column.divisor == 1:
         return whole_numbers(raw, limits)
     values, codes = whole_numbers(raw, Limits(limits.least, LARGEST_DIMENSION * max(1, int(column.divisor))))
-    values = _scaled(values, column.divisor)
+    values = _scaled(values.astype(np.int64, copy=False), column.divisor)
     return values, first_reasons([codes, _too_large(values)], block.row_count)
 
 
@@ -151,13 +150,14 @@ def _element_of_texts(raw: Any, place: int) -> Any:
 
 
 def _from_shape(
-    tensor: Any, raw: Any, known: dict[str, Int64Array], context: tuple[Block, Rules]
-) -> ReasonCodes | None:
+    shape: ShapeColumn, known: dict[str, Int64Array], context: tuple[Block, Rules]
+) -> ReasonCodes:
     """Solve one input's shape: a bare axis takes the dimension or has to agree, the rest is checked."""
     block, rules = context
+    tensor, raw = shape.tensor, block.columns.get(shape.name)
     if raw is None:
         return np.full(block.row_count, reasons.MISSING, np.uint8)
-    dims, codes = shape_rows(raw, len(tensor.dims), rules.wrong_rank)
+    dims, codes = shape_rows(raw, Rank(len(tensor.dims), rules.wrong_rank, shape.may_lack_batch))
     for i, dim in enumerate(tensor.dims):
         wrong, reason = _mismatch(dim, dims[:, i], known, rules)
         codes[(codes == FINE) & wrong] = reason
@@ -217,13 +217,13 @@ def _counts(block: Block, columns: FileColumns) -> tuple[Int64Array | None, Reas
     return whole_numbers(raw, _COUNT_LIMITS)
 
 
-def _times(block: Block, columns: FileColumns, rules: Rules) -> Times | None:
+def _times(block: Block, columns: FileColumns) -> Times | None:
     if columns.time is None:
         return None
     raw = block.columns.get(columns.time)
     if raw is None:
         return Times(np.full(block.row_count, NO_TIME))
-    return read_times(raw, rules.time_unit)
+    return read_times(raw, columns.time_unit)
 
 
 def _padded(axis: str, values: Int64Array, rules: Rules, padded: dict[str, NDArray[np.bool_]]) -> Int64Array:
@@ -231,6 +231,6 @@ def _padded(axis: str, values: Int64Array, rules: Rules, padded: dict[str, NDArr
     multiple = rules.align.get(axis)
     if multiple is None:
         return values
-    rounded = -(-values // multiple) * multiple
+    rounded = -(-values.astype(np.int64, copy=False) // multiple) * multiple
     padded[axis] = rounded != values
     return np.asarray(rounded)

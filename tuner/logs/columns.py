@@ -14,6 +14,7 @@ from tuner.logs import synonyms
 from tuner.logs.axis_column import AxisColumn, parse_axis
 from tuner.logs.fixed_dims import FixedColumn, fixed_columns
 from tuner.logs.layout import Layout, Place
+from tuner.logs.record_forms import time_unit_of
 from tuner.logs.shape_columns import ShapeColumn, shape_columns
 from tuner.model import Model
 from tuner.settings import LogSettings
@@ -29,6 +30,7 @@ class FileColumns:
     shapes: tuple[ShapeColumn, ...] = ()
     count: str | None = None
     time: str | None = None
+    time_unit: str | None = None
     fixed: tuple[FixedColumn, ...] = ()
 
     @property
@@ -43,7 +45,9 @@ class FileColumns:
         told = [str(shape) for shape in self.shapes]
         told += [str(column) for column in self.axes if column is not None]
         told += [f"counts are in column '{self.count}'"] if self.count else []
-        return told + ([f"times are in column '{self.time}'"] if self.time else [])
+        told += [str(column) for column in self.fixed]
+        unit = f", in {self.time_unit}" if self.time_unit else ""
+        return told + ([f"times are in column '{self.time}'{unit}"] if self.time else [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +127,8 @@ def bound_axis(question: Question, answers: Sequence[FileColumns]) -> str | None
     if len(varying) == 1:
         return varying.pop()
     raise TunerError(
-        f"kind cumulative: which of {', '.join(question.axes)} has the upper bounds? name its column 'le', or fix "
-        "the others, like --axis batch=1"
+        f"kind cumulative: which of {', '.join(question.axes)} has upper bounds? name its column 'le', or "
+        "fix the others, like --axis batch=1"
     )
 
 
@@ -139,11 +143,13 @@ def answer(question: Question, layout: Layout) -> FileColumns:
     )
     count = settings.count or _only("counts", "--count", _count_names(question), layout)
     taken = {column.name for column in axes if column is not None}
+    time = settings.time or _only("times", "--time", (synonyms.TIME, synonyms.DATE), layout)
     return FileColumns(
         axes,
         shapes,
         count if question.needs_count and count in layout and count not in taken else None,
-        settings.time if settings.time else _only("times", "--time", (synonyms.TIME,), layout),
+        time,
+        settings.time_unit or time_unit_of(layout) or synonyms.unit_in(time),
         fixed_columns(question.model, layout),
     )
 
@@ -248,7 +254,10 @@ def _no_column(axis: str, question: Question, present: list[str]) -> str:
             f"shape input '{tensor}' needs its values, and no column has them{hint}; {_columns(present)}; "
             f"log them as a list values.{tensor}, or map --axis '{axis}=COLUMN'"
         )
-    return f"axis '{axis}': no column '{wanted}' in the logs{hint}; {_columns(present)}; map it with --axis {axis}=COLUMN"
+    return (
+        f"axis '{axis}': no column '{wanted}' in the logs{hint}; {_columns(present)}; "
+        f"map it with --axis {axis}=COLUMN"
+    )
 
 
 def _columns(present: list[str]) -> str:

@@ -1,14 +1,17 @@
-"""Reads CSV as texts, so that no value is guessed at; what a text is worth is decided with all other types."""
+"""Reads CSV as texts, so that no value is guessed at; what a text is worth is decided elsewhere."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc_csv
+from numpy.typing import NDArray
 
 from tuner.errors import DamagedFile
 from tuner.logs.block import Block
@@ -46,16 +49,63 @@ def _blocks(source: Source, dress: tuple[str | None, str, list[str]], names: lis
         raise DamagedFile(source.name, f"has two columns named '{twice[0]}'")
     broken: list[int] = []
     with plain_bytes(source, compression) as stream, reading(source):
-        reader = _open(stream.stream, delimiter, names or header[:1], broken)
+        reader = _open(_ValidText(stream.stream), delimiter, names or header[:1], broken)
         row, position = 0, 0
         for batch in reader:
             consumed = stream.position() - position
             position += consumed
-            yield from _with_broken(batch, names, (row, consumed), broken)
-            row += batch.num_rows + len(broken)
-            broken.clear()
+            # Arrow counts lines from 1 with the header, and the rows that it skipped are among them.
+            numbers = _numbers_around(row, batch.num_rows, [line - 2 for line in broken])
+            yield Block(
+                {name: batch.column(name) for name in names},
+                batch.num_rows,
+                row,
+                byte_count=consumed,
+                row_numbers=numbers,
+            )
+            row += batch.num_rows
+            if broken:
+                yield _broken_rows(row, broken)
+                row += len(broken)
+                broken.clear()
         if broken:
-            yield Block({}, len(broken), row, tuple(range(len(broken))))
+            yield _broken_rows(row, broken)
+
+
+class _ValidText:
+    """A stream with what is no UTF-8 replaced: Arrow cannot report a broken row that is no text."""
+
+    closed = False
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def read(self, byte_count: int) -> bytes:
+        """At most so many bytes, although a replacement takes three where there was one."""
+        chunk = bytes(self._stream.read(max(1, byte_count // 3)))
+        text = self._decoder.decode(chunk, final=not chunk).encode()
+        # Nothing means the end to the reader, but may be the start of a character here.
+        return text if text or not chunk else self.read(byte_count)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None: ...
+
+
+def _broken_rows(first_row: int, lines: list[int]) -> Block:
+    """Rows with too few or too many values."""
+    numbers = [line - 2 for line in lines]
+    return Block({}, len(lines), first_row, tuple(range(len(lines))), row_numbers=numbers)
+
+
+def _numbers_around(first_row: int, row_count: int, broken: list[int]) -> NDArray[np.int64] | None:
+    """Numbers of a batch's rows where others between them are broken."""
+    if not broken:
+        return None
+    numbers = np.arange(first_row, first_row + row_count + len(broken))
+    return np.setdiff1d(numbers, broken)[:row_count]
 
 
 def _open(stream: Any, delimiter: str, names: list[str], broken: list[int]) -> Any:
@@ -73,12 +123,3 @@ def _open(stream: Any, delimiter: str, names: list[str], broken: list[int]) -> A
             include_columns=names, column_types=dict.fromkeys(names, pa.binary()), strings_can_be_null=False
         ),
     )
-
-
-def _with_broken(batch: Any, names: list[str], where: tuple[int, int], broken: list[int]) -> Iterator[Block]:
-    """The rows of a batch, followed by those that had too few or too many values."""
-    row, byte_count = where
-    columns = {name: batch.column(name) for name in names}
-    yield Block(columns, batch.num_rows, row, byte_count=byte_count)
-    if broken:
-        yield Block({}, len(broken), row + batch.num_rows, tuple(range(len(broken))))

@@ -15,9 +15,11 @@ from tuner.logs.sources import Source
 _COMPRESSIONS = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bz2"))
 _FOREIGN = (
     (b"ARROW1", "Arrow IPC"), (b"Obj\x01", "Avro"), (b"ORC", "ORC"), (b"PK\x03\x04", "a zip archive"),
-    (b"\xfd7zXZ", "xz"), (b"\x04\x22\x4d\x18", "lz4"), (b"\xff\xfe", "UTF-16 text"), (b"\xfe\xff", "UTF-16 text"),
+    (b"\xfd7zXZ", "xz"), (b"\x04\x22\x4d\x18", "lz4"), (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
     (b"SQLite format 3", "an SQLite database"),
 )  # fmt: skip
+_ACCEPTED = "accepted are Parquet, JSON and CSV, plain or gzip, zstd, bz2"
 _BOM = b"\xef\xbb\xbf"
 START_BYTES = 1 << 18
 
@@ -42,18 +44,15 @@ def read_start(source: Source) -> FileStart:
         return FileStart("parquet", None, b"")
     for start, kind in _FOREIGN:
         if magic.startswith(start):
-            raise DamagedFile(
-                source.name, f"is {kind}; accepted are Parquet, JSON and CSV, plain or gzip, zstd, bz2"
-            )
+            raise DamagedFile(source.name, f"is {kind}; {_ACCEPTED}")
     compression = next((kind for start, kind in _COMPRESSIONS if magic.startswith(start)), None)
     with plain_bytes(source, compression) as stream:
         head = bytes(stream.read(START_BYTES))
     head = head.removeprefix(_BOM)
-    if b"\x00" in head[:4096]:
-        raise DamagedFile(
-            source.name, "is binary data; accepted are Parquet, JSON and CSV, plain or gzip, zstd, bz2"
-        )
-    return FileStart(_form(head, source.base_name), compression, head)
+    form = _form(head, source.base_name)
+    if form == "csv" and b"\x00" in head[:4096]:
+        raise DamagedFile(source.name, f"is binary data; {_ACCEPTED}")
+    return FileStart(form, compression, head)
 
 
 def _form(head: bytes, name: str) -> str:

@@ -22,6 +22,7 @@ from tuner.logs.fast_lines import can_read_fast, fast_pieces
 from tuner.logs.file_start import START_BYTES, FileStart, PlainBytes, plain_bytes
 from tuner.logs.layout import Layout, Place, layout_of_objects, take_column, take_value
 from tuner.logs.log_file import LogFile, Piece, Wanted, known_names
+from tuner.logs.record_forms import is_record_form
 from tuner.logs.sources import Source
 
 BLOCK_BYTES = 4 << 20
@@ -34,11 +35,13 @@ def open_json_lines(source: Source, start: FileStart) -> LogFile | None:
     """None where the lines are no JSON values of their own, so that the file must be read as a whole."""
     sample = _sample(source, start)
     objects = [value for value in map(_parsed, sample[:_SAMPLE_LINES]) if value is not _BROKEN]
-    if not objects:
+    if not objects or is_record_form(objects[0]):
         return None
     layout = layout_of_objects(objects)
     pieces = partial(_pieces, source, start.compression, layout)
-    fast = partial(fast_pieces, source, layout) if can_read_fast(source, start.compression, layout) else None
+    fast = None
+    if can_read_fast(source, start.compression, layout):
+        fast = partial(fast_pieces, source, layout, 1 + sum(map(len, sample)) / len(sample))
     return LogFile(source, "json lines", layout, pieces, row_word="line", fast_pieces=fast)
 
 
@@ -114,9 +117,11 @@ def _read_block(lines: bytes, where: tuple[int, int], places: dict[str, Place]) 
 def _typed(lines: bytes, places: dict[str, Place]) -> Any:
     """The block as Arrow reads it, None where a value or a line is not what the first lines showed."""
     schema = _schema(places)
-    if schema is None:
-        return None
     line_count = lines.count(b"\n") + (not lines.endswith(b"\n"))
+    # Arrow loses count of its fields over a line that is a bare value.
+    object_count = lines.count(b"\n{") + lines.startswith(b"{")
+    if schema is None or object_count != line_count:
+        return None
     options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     try:
         table = pj.read_json(
@@ -156,7 +161,8 @@ def _fields(tree: dict[str, Any]) -> list[pa.Field]:
 def _line_by_line(lines: bytes, first_line: int, byte_count: int, places: dict[str, Place]) -> Block:
     rows: list[Any] = []
     damaged: list[int] = []
-    for line in lines.splitlines():
+    numbers: list[int] = []
+    for number, line in enumerate(lines.split(b"\n"), first_line):
         if not line.strip():
             continue
         value = _parsed(line)
@@ -164,7 +170,8 @@ def _line_by_line(lines: bytes, first_line: int, byte_count: int, places: dict[s
             damaged.append(len(rows))
             value = None
         rows.append(value)
+        numbers.append(number)
     columns: dict[str, Column] = {
         name: [take_value(row, place.keys) for row in rows] for name, place in places.items()
     }
-    return Block(columns, len(rows), first_line, tuple(damaged), byte_count)
+    return Block(columns, len(rows), first_line, tuple(damaged), byte_count, row_numbers=numbers)

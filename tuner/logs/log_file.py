@@ -1,4 +1,4 @@
-"""What a reader of one form offers: the file's columns, and its rows in pieces that can be read side by side."""
+"""What a reader of one form offers: the file's columns, and its rows in pieces to be read side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tuner.logs.sources import Source
 
 
 class Refused(TunerError):
-    """A fast reader met what it does not read; the file has to be read again, by the careful one."""
+    """A fast reader met what it does not read; the careful one has to start over."""
 
 
 Piece = Callable[[], Iterator[Block]]
@@ -24,10 +24,11 @@ TimeWindow = tuple[int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The columns to read by name; `time` is among them, and rows outside the window may be skipped unread."""
+    """The columns to read; `time` is among them, and rows outside the window may be skipped unread."""
 
     names: tuple[str, ...]
     time: str | None = None
+    time_unit: str | None = None
     window: TimeWindow = (None, None)
 
 
@@ -37,6 +38,7 @@ class LogFile:
 
     `pieces` raises DamagedFile as soon as a part is found broken; nothing of the file counts then.
     `fast_pieces`, where there is one, may raise Refused at any point; `pieces` then has to read the file.
+    `row_count` and `time_span` (first and last microsecond) are known of files with statistics.
     """
 
     source: Source
@@ -46,6 +48,8 @@ class LogFile:
     row_word: str = "row"
     metadata: dict[str, str] | None = None
     fast_pieces: Callable[[Wanted], Iterator[Piece]] | None = None
+    row_count: int | None = None
+    time_span: Callable[[Wanted], tuple[int, int] | None] | None = None
 
     def place(self, row: int) -> str:
         """Where a row is, for people: file and row or line, from 1."""

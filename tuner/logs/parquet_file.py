@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tuner.logs.block import Block
 from tuner.logs.file_start import reading
 from tuner.logs.layout import Layout, layout_of_schema, take_column
-from tuner.logs.log_file import LogFile, Piece, TimeWindow, Wanted, known_names
+from tuner.logs.log_file import LogFile, Piece, Wanted, known_names
 from tuner.logs.sources import Source
+from tuner.logs.times import NO_TIME, read_time
 
 BATCH_ROWS = 1 << 18
 
@@ -26,13 +26,23 @@ def open_parquet(source: Source) -> LogFile:
         layout = layout_of_schema(file.schema_arrow)
         described = file.schema_arrow.metadata or {}
     texts = {key.decode(errors="replace"): value.decode(errors="replace") for key, value in described.items()}
-    return LogFile(source, "parquet", layout, partial(_pieces, source, metadata, layout), metadata=texts)
+    return LogFile(
+        source,
+        "parquet",
+        layout,
+        partial(_pieces, source, metadata, layout),
+        metadata=texts,
+        row_count=metadata.num_rows,
+        time_span=partial(_time_span, metadata),
+    )
 
 
 def _opened(source: Source, metadata: Any) -> Any:
     handle = source.filesystem.open_input_file(source.path)
     try:
-        return pq.ParquetFile(handle, metadata=metadata, pre_buffer=False, buffer_size=1 << 20)
+        return pq.ParquetFile(
+            handle, metadata=metadata, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True
+        )
     except BaseException:
         handle.close()
         raise
@@ -43,7 +53,7 @@ def _pieces(source: Source, metadata: Any, layout: Layout, wanted: Wanted) -> It
     for group in range(metadata.num_row_groups):
         details = metadata.row_group(group)
         if details.num_rows:
-            if _is_outside(details, wanted.time, wanted.window):
+            if _is_outside(details, wanted):
                 yield partial(_skipped, first_row, details.num_rows)
             else:
                 yield partial(_group_blocks, source, metadata, layout, (group, first_row, wanted))
@@ -76,29 +86,42 @@ def _bytes_per_row(source: Source, metadata: Any) -> float:
     return float(source.byte_count / max(1, metadata.num_rows))
 
 
-def _is_outside(details: Any, time: str | None, window: TimeWindow) -> bool:
+def _is_outside(details: Any, wanted: Wanted) -> bool:
     """Whether the statistics of the time column prove that no row of the group lies in the window."""
-    if time is None or window == (None, None):
+    span = None if wanted.window == (None, None) else _group_span(details, wanted)
+    if span is None or not span.covers_all:
         return False
-    for i in range(details.num_columns):
-        column = details.column(i)
-        if column.path_in_schema == time and column.statistics is not None and column.statistics.has_min_max:
-            stats = column.statistics
-            if stats.null_count:
-                return False
-            least, largest = _microseconds(stats.min), _microseconds(stats.max)
-            since, until = window
-            return (largest is not None and since is not None and largest < since) or (
-                least is not None and until is not None and least >= until
-            )
-    return False
+    since, until = wanted.window
+    return (since is not None and span.last_us < since) or (until is not None and span.first_us >= until)
 
 
-def _microseconds(value: Any) -> int | None:
-    """A timestamp of the statistics; bare numbers tell nothing, since their unit is decided value by value."""
-    if isinstance(value, datetime):
-        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return int(pa.scalar(moment, pa.timestamp("us", "UTC")).value)
-    if isinstance(value, date):
-        return int(datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()) * 1_000_000
-    return None
+@dataclass(frozen=True, slots=True)
+class _GroupSpan:
+    """First and last time in a row group, and whether every row of it has one."""
+
+    first_us: int
+    last_us: int
+    covers_all: bool
+
+
+def _group_span(details: Any, wanted: Wanted) -> _GroupSpan | None:
+    """From the statistics of the time column; None where they are missing or their unit is in doubt."""
+    columns = (details.column(place) for place in range(details.num_columns))
+    column = next((column for column in columns if column.path_in_schema == wanted.time), None)
+    statistics = None if column is None else column.statistics
+    if statistics is None or not statistics.has_min_max or isinstance(statistics.min, (str, bytes)):
+        return None
+    first, first_unit = read_time(statistics.min, wanted.time_unit)
+    last, last_unit = read_time(statistics.max, wanted.time_unit)
+    if NO_TIME in (first, last) or first_unit != last_unit:
+        return None
+    return _GroupSpan(first, last, not statistics.null_count)
+
+
+def _time_span(metadata: Any, wanted: Wanted) -> tuple[int, int] | None:
+    groups = (metadata.row_group(group) for group in range(metadata.num_row_groups))
+    spans = [_group_span(details, wanted) for details in groups if details.num_rows]
+    known = [span for span in spans if span is not None]
+    if not known or len(known) < len(spans):
+        return None
+    return min(span.first_us for span in known), max(span.last_us for span in known)

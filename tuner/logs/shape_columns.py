@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tuner.errors import TunerError
 from tuner.logs.layout import Layout, Place
+from tuner.logs.record_forms import WITHOUT_BATCH
 from tuner.logs.synonyms import SHAPE, plain
 from tuner.model import Model, TensorSpec
 
@@ -27,6 +28,10 @@ class ShapeColumn:
     @property
     def tensor_axes(self) -> tuple[str, ...]:
         return tuple(d.text for d in self.tensor.dims if not isinstance(d, int) and d.is_axis)
+
+    @property
+    def may_lack_batch(self) -> bool:
+        return self.name.startswith(WITHOUT_BATCH)
 
     def __str__(self) -> str:
         why = "as mapped" if self.how == "mapped" else "by its name"
@@ -58,7 +63,7 @@ def _by_name(tensor: str, model: Model, layout: Layout) -> str | None:
         candidates = [n for n, p in layout.items() if plain(n) in shapes and p.kind in ("list", "text")]
     if len(candidates) > 1:
         raise TunerError(
-            f"shape of {tensor}: the columns {' and '.join(repr(name) for name in candidates[:3])} are equally "
+            f"shape of {tensor}: the columns {' and '.join(map(repr, candidates[:3]))} are equally "
             f"good; say which with --shape {tensor}=COLUMN"
         )
     return candidates[0] if candidates else None

@@ -31,7 +31,8 @@ _RANGES = (("s", 1e11), ("ms", 1e14), ("us", 1e17), ("ns", 1e20))
 _LATEST_US = 253402300800_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ISO = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s*(Z|z|UTC|[+-]\d\d:?\d\d|[+-]\d\d)?)?"
+    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?"
+    r"\s*(Z|z|UTC|[+-]\d\d:?\d\d|[+-]\d\d)?)?"
 )
 
 
@@ -55,6 +56,12 @@ def parse_time(text: str, option: str) -> int:
     if us == NO_TIME:
         raise TunerError(f"{option} is '{text}'; accepted are times like 2024-05-01T12:00:00Z and epochs")
     return us
+
+
+def microseconds(moment: datetime) -> int:
+    """Exact microseconds since the epoch; a moment without a zone is UTC."""
+    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def to_datetime(us: int) -> datetime:
@@ -166,7 +173,9 @@ def _from_texts(column: pa.Array, unit: str | None) -> Times:
         column = column.cast(pa.large_string())
     except pa.ArrowInvalid:  # no UTF-8
         return _from_objects(column.to_pylist(), unit)
-    column = pc.if_else(pc.equal(column, ""), None, column)
+    empty = pc.equal(column, "")
+    if pc.any(empty).as_py():
+        column = pc.if_else(empty, None, column)
     if _starts_with_number(column):
         try:
             return _from_numbers(column.cast(pa.int64()), unit)
@@ -194,12 +203,21 @@ def _from_objects(column: Sequence[Any], unit: str | None) -> Times:
     has_zoneless = False
     unreadable = 0
     for row, value in enumerate(column):
-        us[row], found, zoneless = _one(value, unit)
+        time_us, found, zoneless = _one(value, unit)
+        us[row] = time_us
         if found:
             units.add(found)
         has_zoneless |= zoneless
-        unreadable += us[row] == NO_TIME and value is not None
+        unreadable += time_us == NO_TIME and value is not None
     return Times(us, frozenset(units), has_zoneless, int(unreadable))
+
+
+def read_time(value: Any, unit: str | None) -> tuple[int, str | None]:
+    """One time in microseconds (`NO_TIME` where it is none), and the unit in which a number was read."""
+    if isinstance(value, datetime):
+        return microseconds(value), None
+    us, found, _ = _one(value, unit)
+    return us, found
 
 
 def _one(value: Any, unit: str | None) -> tuple[int, str | None, bool]:
@@ -208,15 +226,21 @@ def _one(value: Any, unit: str | None) -> tuple[int, str | None, bool]:
         value = bytes(value).decode("utf-8", errors="replace")
     if isinstance(value, str):
         return _from_text(value.strip(), unit)
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or value != value:
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         return int(NO_TIME), None, False
-    name = _unit_of(float(value), unit) if abs(value) < 1e20 else None
+    name = _unit_of(float(value), unit) if -1e20 < value < 1e20 else None
     if name is None:
         return int(NO_TIME), None, False
-    us = value * 1_000_000 // round(1_000_000 / TIME_UNITS[name]) if isinstance(value, int) else None
-    us = round(value * Decimal(TIME_UNITS[name]) if isinstance(value, Decimal) else value * TIME_UNITS[name]) \
-        if us is None else us  # fmt: skip
-    return (int(us), name, False) if abs(us) < _LATEST_US else (int(NO_TIME), None, False)
+    us = _in_microseconds(value, name)
+    return (us, name, False) if abs(us) < _LATEST_US else (int(NO_TIME), None, False)
+
+
+def _in_microseconds(value: int | float | Decimal, unit: str) -> int:
+    if isinstance(value, int):
+        return value // 1_000 if unit == "ns" else value * int(TIME_UNITS[unit])
+    if isinstance(value, Decimal):
+        return round(value * Decimal(str(TIME_UNITS[unit])))
+    return round(value * TIME_UNITS[unit])
 
 
 def _from_text(text: str, unit: str | None) -> tuple[int, str | None, bool]:
@@ -225,7 +249,7 @@ def _from_text(text: str, unit: str | None) -> tuple[int, str | None, bool]:
         return _from_iso(iso)
     try:
         return _one(Decimal(text), unit) if text.isascii() and len(text) < 40 else (int(NO_TIME), None, False)
-    except InvalidOperation:
+    except (InvalidOperation, ValueError):
         return int(NO_TIME), None, False
 
 
@@ -236,6 +260,5 @@ def _from_iso(iso: re.Match[str]) -> tuple[int, str | None, bool]:
         moment = datetime.fromisoformat(f"{day}T{minutes or '00:00'}:{seconds or '00'}{zone}")
     except ValueError:
         return int(NO_TIME), None, False
-    since = moment - _EPOCH
-    us = (since.days * 86400 + since.seconds) * 1_000_000 + int(f"{fraction or '0':0<9}"[:6])
+    us = microseconds(moment) + int(f"{fraction or '0':0<9}"[:6])
     return us, None, iso.group(5) is None

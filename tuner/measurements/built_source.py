@@ -13,14 +13,16 @@ from tuner.axes import Size
 from tuner.errors import BuildFailed, EngineError
 from tuner.measurements.bench import Bench
 from tuner.measurements.flat_parquet import RecordedEngine
-from tuner.measurements.grid import LARGEST_ERROR, Grid, choose_grid, interpolation_error, refined
+from tuner.measurements.grid import LARGEST_ERROR, choose_grid, interpolation_error, refined
 from tuner.measurements.measurement import BuiltEngine, Mode
 from tuner.measurements.recorded import measured_profile
-from tuner.measurements.source import FailedProfile, MeasuredProfile, SourceFacts
+from tuner.measurements.source import PRUNED, FailedProfile, MeasuredProfile, SourceFacts, Stop
 from tuner.model import Model
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.traffic.histogram import SizeHistogram
 
+FIRST_PART = 3
+"""One in so many sizes, the heaviest, is timed before it is asked whether the rest is needed."""
 VERIFIED_SIZES = 2
 """Heaviest sizes of the traffic at which outputs are verified, beside min, opt and max."""
 REFINEMENTS = 2
@@ -82,7 +84,7 @@ class BuiltSource:
         return None
 
     def measure(
-        self, profile: OptimizationProfile, sizes: NDArray[np.int64]
+        self, profile: OptimizationProfile, sizes: NDArray[np.int64], stop: Stop | None = None
     ) -> MeasuredProfile | FailedProfile:
         """The profile's curve on the grid of the traffic, from the store where it is there.
 
@@ -93,33 +95,41 @@ class BuiltSource:
         if profile not in self._known and wider:
             return self._known[wider[0]]
         if profile not in self._known:
-            outcome = self._measure(profile)
-            if isinstance(outcome, FailedProfile) and outcome.kind == "budget":
-                return outcome
+            outcome = self._measure(profile, stop)
+            if isinstance(outcome, FailedProfile) and outcome.kind in ("budget", PRUNED):
+                return outcome  # not final: more budget or another question may have it timed
             self._known[profile] = outcome
         return self._known[profile]
 
-    def confirm(self, profiles: ProfileSet) -> list[MeasuredProfile]:
-        """The set built as one engine, outside of the budget, and each profile timed in it.
+    def confirm(self, profiles: ProfileSet, count: int = 1) -> list[MeasuredProfile]:
+        """The set built as one engine `count` times, outside of the budget, and each profile timed in each.
 
-        Raises EngineError where the build or a timing fails.
+        Raises EngineError where a build or a timing fails.
         """
         bench = self._bench
-        engine = bench.built(bench.spec(profiles))
-        if not engine.is_built:
-            raise BuildFailed(engine.reason or "not known", engine.outcome)
-        for index, profile in enumerate(profiles):
-            self._fill_in(engine, choose_grid(self._histogram, profile), index)
-        recorded = bench.recorded(engine)
+        spec = bench.spec(profiles)
+        known = [engine for engine in bench.builds(spec) if engine.is_built]
+        engines = known[-count:]
+        first = max((engine.repeat for engine in bench.builds(spec)), default=-1) + 1
+        engines += [bench.build(spec, first + i) for i in range(count - len(engines))]
+        for engine in engines:
+            if not engine.is_built:
+                raise BuildFailed(engine.reason or "not known", engine.outcome)
+            for index, profile in enumerate(profiles):
+                self._fill_in(engine, choose_grid(self._histogram, profile).sizes, index)
+        recorded = [bench.recorded(engine) for engine in engines]
         return [
             measured_profile(
                 profile,
-                [RecordedEngine(engine, tuple(m for m in recorded.measurements if m.profile_index == index))],
+                [
+                    RecordedEngine(r.engine, tuple(m for m in r.measurements if m.profile_index == index))
+                    for r in recorded
+                ],
             )
             for index, profile in enumerate(profiles)
         ]
 
-    def _measure(self, profile: OptimizationProfile) -> MeasuredProfile | FailedProfile:
+    def _measure(self, profile: OptimizationProfile, stop: Stop | None) -> MeasuredProfile | FailedProfile:
         bench = self._bench
         spec = bench.spec(ProfileSet((profile,)))
         engines = bench.builds(spec)
@@ -134,6 +144,10 @@ class BuiltSource:
             self._used.setdefault(f"{spec.key}.{last.repeat}", RecordedEngine(last, ()))
             return FailedProfile(profile=profile, kind=last.outcome, reason=last.reason or "not known")
         try:
+            built = self._openable(profile, built)
+            reason = self._why_stopped(profile, built, stop) if stop is not None else None
+            if reason is not None:
+                return FailedProfile(profile=profile, kind=PRUNED, reason=reason)
             return self._timed(profile, built)
         except EngineError as error:
             return FailedProfile(profile=profile, kind=error.kind, reason=str(error))
@@ -146,12 +160,28 @@ class BuiltSource:
             return f"not built: the {seconds / 3600:g} hours of the budget are spent (--max-hours)"
         return None
 
+    def _why_stopped(
+        self, profile: OptimizationProfile, built: Sequence[BuiltEngine], stop: Stop
+    ) -> str | None:
+        """Time the sizes that take most GPU time first, and ask whether the rest is needed."""
+        sizes = choose_grid(self._histogram, profile).sizes
+        counts = {
+            tuple(r): int(c)
+            for r, c in zip(self._histogram.sizes.tolist(), self._histogram.counts, strict=True)
+        }
+        weights = [
+            -counts.get(tuple(row), 0) * float(np.prod(row, dtype=float)) ** 0.5 for row in sizes.tolist()
+        ]
+        heaviest = np.argsort(weights, kind="stable")[: max(2, len(sizes) // FIRST_PART)]
+        self._fill_in(built[-1], sizes[np.sort(heaviest)])
+        partly = measured_profile(profile, [self._bench.recorded(engine) for engine in built])
+        return stop(partly.curves[Mode.ENQUEUE])
+
     def _timed(self, profile: OptimizationProfile, built: Sequence[BuiltEngine]) -> MeasuredProfile:
         grid = choose_grid(self._histogram, profile)
-        newest = self._openable(built[-1], grid)
-        built = [*built, newest] if newest.repeat != built[-1].repeat else built
+        newest = built[-1]
         for refinement in range(REFINEMENTS + 1):
-            self._fill_in(newest, grid)
+            self._fill_in(newest, grid.sizes)
             recorded = [self._bench.recorded(engine) for engine in built]
             measured = measured_profile(profile, recorded)
             error = interpolation_error(measured.curves[Mode.ENQUEUE], grid, self._histogram)
@@ -164,21 +194,24 @@ class BuiltSource:
             self._used[f"{one.engine.spec.key}.{one.engine.repeat}"] = one
         return measured
 
-    def _openable(self, engine: BuiltEngine, grid: Grid) -> BuiltEngine:
-        """The engine, or another build of it where sizes are missing and its plan was evicted."""
-        axes = self._bench.model.axes
-        places = [(0, Size(axes, tuple(row))) for row in grid.sizes.tolist()]
-        if not self._bench.missing(engine, places) or self._bench.has_plan(engine):
-            return engine
-        again = self._bench.build(engine.spec, engine.repeat + 1)
+    def _openable(
+        self, profile: OptimizationProfile, built: Sequence[BuiltEngine]
+    ) -> Sequence[BuiltEngine]:
+        """The builds, with one more where sizes are missing and the plan of the last was evicted."""
+        last, axes = built[-1], self._bench.model.axes
+        sizes = choose_grid(self._histogram, profile).sizes
+        places = [(0, Size(axes, tuple(row))) for row in sizes.tolist()]
+        if not self._bench.missing(last, places) or self._bench.has_plan(last):
+            return built
+        again = self._bench.build(last.spec, last.repeat + 1)
         if not again.is_built:
             raise BuildFailed(again.reason or "not known", again.outcome)
-        return again
+        return [*built, again]
 
-    def _fill_in(self, engine: BuiltEngine, grid: Grid, index: int = 0) -> None:
+    def _fill_in(self, engine: BuiltEngine, sizes: NDArray[np.int64], index: int = 0) -> None:
         axes = self._bench.model.axes
         profile = engine.spec.profiles.profiles[index]
         inside = self._histogram.where(profile.covers_rows(self._histogram.sizes))
         heaviest = [(index, inside.size(row)) for row in inside.heaviest(VERIFIED_SIZES)]
-        places = [(index, Size(axes, tuple(row))) for row in grid.sizes.tolist()]
+        places = [(index, Size(axes, tuple(row))) for row in sizes.tolist()]
         self._bench.time(engine, places, heaviest)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.errors import TunerError
+from tuner.errors import RunFailed, TunerError
 from tuner.profiles.profile import OptimizationProfile
 
 FloatArray = NDArray[np.float64]
@@ -33,7 +33,9 @@ class Curve:
                 f"curve of {self.profile} has {len(self.sizes)} sizes, {len(self.latency_ms)} times"
             )
         if not np.isfinite(self.latency_ms).all() or self.latency_ms.min() <= 0:
-            raise TunerError(f"curve of {self.profile} holds a time that is not above zero and finite")
+            raise RunFailed(
+                f"curve of {self.profile} holds a time that is not above zero and finite", "not_finite"
+            )
 
     def latencies(self, sizes: NDArray[np.int64]) -> tuple[FloatArray, BoolArray]:
         """Latency in ms at each row of `sizes`, and which of them are interpolated; shapes (rows,).

@@ -13,7 +13,7 @@ from tuner.errors import TunerError
 from tuner.measurements.curve import Curve
 from tuner.measurements.flat_parquet import RecordedEngine
 from tuner.measurements.measurement import Mode
-from tuner.measurements.source import FailedProfile, MeasuredProfile, SourceFacts
+from tuner.measurements.source import FailedProfile, MeasuredProfile, SourceFacts, Stop
 from tuner.model import Model
 from tuner.profiles.profile import OptimizationProfile
 
@@ -39,9 +39,11 @@ class RecordedSource:
         return list(self._measured)
 
     def measure(
-        self, profile: OptimizationProfile, sizes: NDArray[np.int64]
+        self, profile: OptimizationProfile, sizes: NDArray[np.int64], stop: Stop | None = None
     ) -> MeasuredProfile | FailedProfile:
         """The curve of the recorded profile with the same opt whose range contains this one's.
+
+        Nothing has to be timed, so `stop` is never asked.
 
         Of several, the one with the widest range: all candidates are then compared at like ranges, and no
         gain rests on one that was recorded with a narrow range (fact 4 of the measurements).

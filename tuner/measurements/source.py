@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -66,6 +66,13 @@ class SourceFacts:
     measurement_count: int
 
 
+Stop = Callable[[Curve], str | None]
+"""Looks at a curve that is timed in part, heaviest sizes first; a reason says that the rest is not needed."""
+
+PRUNED = "pruned"
+"""The kind of a FailedProfile whose timing was stopped."""
+
+
 class ProfileSource(Protocol):
     """Gives the curve of a profile."""
 
@@ -81,6 +88,10 @@ class ProfileSource(Protocol):
         """The profiles that can be had, or None where any profile can be built."""
 
     def measure(
-        self, profile: OptimizationProfile, sizes: NDArray[np.int64]
+        self, profile: OptimizationProfile, sizes: NDArray[np.int64], stop: Stop | None = None
     ) -> MeasuredProfile | FailedProfile:
-        """The profile's curve with at least these sizes (rows, axes) that it covers, if they can be had."""
+        """The profile's curve with at least these sizes (rows, axes) that it covers, if they can be had.
+
+        Where sizes still have to be timed, `stop` is asked in between; the profile is then a failure of kind
+        `pruned` with the reason it gave.
+        """

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tuner.measurements.source import SourceFacts
 from tuner.recommendation.recommendation import Caveat, Evaluated
 from tuner.recommendation.scored import ScoredTraffic
-from tuner.search.study import SearchResult
+from tuner.search.search import SearchResult
+from tuner.search.study import SCORED
 
 LARGEST_INTERPOLATED_SHARE = 0.2
 LARGEST_HOLDOUT_GAP = 0.1
@@ -29,9 +30,9 @@ def _of_traffic(scored: ScoredTraffic) -> Iterator[Caveat]:
         )
         yield Caveat(
             "uncovered",
-            f"{coverage.request_share:.1%} of the requests and {coverage.work_share:.1%} of the work "
-            f"(up to {coverage.largest_uncovered}) lie outside of what was measured or "
-            f"allowed; they are {done}: measure larger sizes or scale the axis",
+            f"{coverage.request_share:.1%} of the requests and {coverage.work_share:.1%} of the work (sizes "
+            f"from {coverage.smallest_uncovered} to {coverage.largest_uncovered}) lie outside of what was "
+            f"measured or allowed; they are {done}: measure those sizes, or scale the axis",
         )
     if scored.judges.holdout is None:
         yield Caveat(
@@ -66,7 +67,13 @@ def _of_search(scored: ScoredTraffic, chosen: Evaluated, found: SearchResult) ->
                 f"the held-out traffic costs {gap:.1%} more than the tuned part: the traffic moves, "
                 "tune again soon and on a longer log",
             )
-    failed = sum(1 for trial in found.trials if trial.value is None)
+    for opt, axis in found.edges if found.is_open else ():
+        yield Caveat(
+            "edge",
+            f"the opt {opt} lies on the edge of what was tried on the axis {axis}: a better one may lie "
+            "beyond, allow it with a larger --cap or more --builds",
+        )
+    failed = sum(1 for trial in found.trials if trial.outcome not in (SCORED, "pruned"))
     if failed:
         yield Caveat(
             "failed_trials", f"{failed} of {len(found.trials)} trials gave no curve; see the evidence"

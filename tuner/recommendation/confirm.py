@@ -5,30 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tuner.errors import EngineError
-from tuner.measurements.measurement import Mode
 from tuner.measurements.source import MeasuredProfile
 from tuner.profiles.profile import ProfileSet
 from tuner.profiles.routing import RoutingTable
 from tuner.recommendation.evaluate import Judges, evaluate
 from tuner.recommendation.recommendation import Caveat, Confirmation, Evaluated
+from tuner.recommendation.scored import RecommendSettings
 
 LARGEST_DIFFERENCE = 0.05
 """Share by which a confirmed score may differ from the predicted one: what two builds of one profile do."""
 
-Confirm = Callable[[ProfileSet], Sequence[MeasuredProfile]]
+Confirm = Callable[[ProfileSet, int], Sequence[MeasuredProfile]]
+"""Builds a set as one engine, so many times, and gives each profile's curve in it."""
 
 
 def confirm_choice(
-    chosen: Evaluated, routing: RoutingTable, judges: Judges, mode: Mode, confirm: Confirm
+    chosen: Evaluated, routing: RoutingTable, judges: Judges, settings: RecommendSettings, confirm: Confirm
 ) -> Confirmation:
     """The score that the set reaches as one engine; a failed build or run is a confirmation that failed."""
     assert chosen.tune is not None  # only a set that was scored is chosen
     predicted = chosen.tune.value
     try:
-        measured = confirm(chosen.profiles)
+        measured = confirm(chosen.profiles, settings.confirm_builds)
     except EngineError as error:
         return Confirmation(predicted=predicted, confirmed=None, reason=f"{error.kind}: {error}")
-    score = evaluate(chosen.profiles, measured, judges, mode, routing.route).tune
+    score = evaluate(chosen.profiles, measured, judges, settings.search.mode, routing.route).tune
     if score is None:
         return Confirmation(predicted=predicted, confirmed=None, reason="a size of the traffic has no time")
     return Confirmation(predicted=predicted, confirmed=score.value, reason=None)

@@ -66,7 +66,8 @@ def changed(document: ProfileDocument, changes: Place) -> ProfileDocument:
             )
         replaced[name] = _replaced(ranges[name], place)
     if document.model is not None:
-        axes = _profile_of_shapes(changes.file, document.model, replaced, ranges)
+        by_hand = {name: replaced[name] for name in changes.entries()}
+        axes = _profile_of_shapes(changes.file, document.model, replaced, by_hand)
         profile = DocumentProfile(index=0, range=axes)
         return with_model(dataclasses.replace(document, profiles=(profile,), table={}), document.model)
     profile = DocumentProfile(index=0, range=axes, tensors=replaced)
@@ -92,18 +93,13 @@ def _shape(place: Place | None) -> Shape | None:
 
 
 def _profile_of_shapes(
-    file: str, model: Model, ranges: TensorRanges, before: TensorRanges | None = None
+    file: str, model: Model, ranges: TensorRanges, by_hand: TensorRanges | None = None
 ) -> OptimizationProfile:
-    """The sizes that the shapes come from.
-
-    Where shapes were replaced, the ones that differ from `before` decide, and inputs that share their axes
-    follow.
-    """
-    changed_ones = {n: r for n, r in ranges.items() if before is None or r != before[n]}
+    """The sizes that the shapes come from; inputs that share an axis with a shape given by hand follow."""
     sizes = []
     for bound in _BOUNDS:
-        values = _axis_values(file, model, before or {}, bound) if before else {}
-        values |= _axis_values(file, model, changed_ones, bound)
+        values = _axis_values(file, model, ranges, bound, may_differ=by_hand is not None)
+        values |= _axis_values(file, model, by_hand or {}, bound)
         missing = [axis for axis in model.axes if axis not in values]
         if missing:
             raise TunerError(
@@ -114,12 +110,14 @@ def _profile_of_shapes(
     return OptimizationProfile(*sizes)
 
 
-def _axis_values(file: str, model: Model, ranges: TensorRanges, bound: str) -> dict[str, int]:
+def _axis_values(
+    file: str, model: Model, ranges: TensorRanges, bound: str, *, may_differ: bool = False
+) -> dict[str, int]:
     values: dict[str, int] = {}
     for name, range_ in ranges.items():
         tensor = model.input(name)
         for axis, value in _axes_of(file, tensor, range_, bound).items():
-            if values.setdefault(axis, value) != value:
+            if values.setdefault(axis, value) != value and not may_differ:
                 raise TunerError(
                     f"{file}: {name}.{bound} has {axis} = {value}, another input has {values[axis]}; "
                     "inputs that share an axis have the same value there"

@@ -113,7 +113,9 @@ class LatencyModel:
         misfit += np.sum(((slopes - SLOPES) / SLOPE_SPREAD) ** 2)
         volume = len(self._sizes) * np.linalg.slogdet(known)[1] + np.linalg.slogdet(precision)[1]
         likelihood = -0.5 * (misfit + volume) - np.log(height / _LIKELY_HEIGHT) ** 2
-        return _Fit(float(likelihood), covariance, inverse, slopes, np.linalg.inv(precision))
+        return _Fit(
+            float(likelihood), covariance, np.asarray(inverse, np.float64), slopes, np.linalg.inv(precision)
+        )
 
     def _opt_covariance(self, height: float, work_width: float, axis_width: float) -> FloatArray:
         """Matern 3/2 over the opts' work and axes, on top of the free level that they share."""

@@ -52,7 +52,7 @@ class Cells:
         return is_first
 
     def merged(self, starts_us: Int64Array) -> Cells:
-        """These cells, in order, with other bucket starts in the same order; equal neighbours are added up."""
+        """These cells with other bucket starts, still in order; equal neighbours are added up."""
         if not len(self.counts):
             return self
         is_first = self.size_starts()

@@ -15,10 +15,9 @@ from tuner.logs.block import Block
 from tuner.logs.clean import CleanRows
 from tuner.logs.reasons import reason_name
 from tuner.logs.times import NO_TIME, Times
-from tuner.traffic.cells import Cells
 from tuner.traffic.counting import count_rows
 from tuner.traffic.runnable import Runnable
-from tuner.traffic.tally import UNTIMED_HOLDOUT, UNTIMED_TUNE, WIDTHS_US, Tally
+from tuner.traffic.tally import UNTIMED_HOLDOUT, UNTIMED_TUNE, Tally
 from tuner.traffic.traffic import HOLDOUT_SHARE
 
 Int64Array = NDArray[np.int64]
@@ -27,8 +26,8 @@ Mask = NDArray[np.bool_]
 OUTSIDE_WINDOW = "outside --since and --until"
 ZERO_COUNT = "with a count of zero"
 
-Place = tuple[str, int]
-"""A row by the name of its file and its number there, from 0; -1 stands for the file as a whole."""
+Place = tuple[str, int, str]
+"""A row by its file's name and its number there, from 0 (-1: the file as a whole), and what it held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Counted:
     def reject_file(self, error: DamagedFile) -> None:
         """A file that cannot be read counts as one row, so that the account of rows adds up."""
         self.row_count += 1
-        self.reject("damaged", 1, (error.name, -1))
+        self.reject("damaged", 1, (error.name, -1, ""))
         self.problems.append(str(error))
 
     def merge(self, other: Counted) -> None:
@@ -105,15 +104,15 @@ class Counted:
             _add_up(self.skipped, {OUTSIDE_WINDOW: block.row_count})
             return
         keep = self._in_window(rows.times, file)
-        keep = self._without_rejected(rows, keep, (file.name, block.first_row))
+        keep = self._without_rejected(rows, keep, (file.name, block))
         keep = self._without_zero_counts(rows, keep)
-        self._count(rows, keep, (file, block.first_row))
+        self._count(rows, keep, (file, block))
 
     def _in_window(self, times: Times | None, file: FileRows) -> Mask | None:
         since, until = file.window
         if times is None or (since is None and until is None):
             return None
-        keep = times.us != NO_TIME
+        keep: Mask = times.us != NO_TIME
         if since is not None:
             keep &= times.us >= since
         if until is not None:
@@ -121,20 +120,22 @@ class Counted:
         _add_up(self.skipped, {OUTSIDE_WINDOW: int(len(keep) - keep.sum())})
         return keep
 
-    def _without_rejected(self, rows: CleanRows, keep: Mask | None, start: Place) -> Mask | None:
+    def _without_rejected(self, rows: CleanRows, keep: Mask | None, source: tuple[str, Block]) -> Mask | None:
         if rows.codes is None:
             return keep
         codes = rows.codes if keep is None else np.where(keep, rows.codes, reasons.FINE)
-        self._reject_codes(codes, start)
+        self._reject_codes(codes, source)
         fine = np.asarray(rows.codes == reasons.FINE)
         return fine if keep is None else fine & keep
 
-    def _reject_codes(self, codes: reasons.ReasonCodes, start: Place) -> None:
-        name, first_row = start
+    def _reject_codes(self, codes: reasons.ReasonCodes, source: tuple[str, Block]) -> None:
+        name, block = source
         for code in np.unique(codes):
             if code != reasons.FINE:
                 here = codes == code
-                self.reject(reason_name(int(code)), int(here.sum()), (name, first_row + int(here.argmax())))
+                self.reject(
+                    reason_name(int(code)), int(here.sum()), (name, block.row_number(int(here.argmax())), "")
+                )
 
     def _without_zero_counts(self, rows: CleanRows, keep: Mask | None) -> Mask | None:
         if rows.counts is None or (len(rows.counts) and rows.counts.min() > 0):
@@ -144,8 +145,8 @@ class Counted:
         _add_up(self.skipped, {ZERO_COUNT: int(zero.sum())})
         return positive if keep is None else positive & keep
 
-    def _count(self, rows: CleanRows, keep: Mask | None, source: tuple[FileRows, int]) -> None:
-        file, first_row = source
+    def _count(self, rows: CleanRows, keep: Mask | None, source: tuple[FileRows, Block]) -> None:
+        file, block = source
         numbers = None
         if keep is not None and not keep.all():
             numbers = np.flatnonzero(keep)
@@ -153,7 +154,9 @@ class Counted:
         bad = file.runnable.cannot_run(sizes)
         if bad is not None:
             places = np.arange(rows.row_count) if numbers is None else numbers
-            self.reject("model_cannot_run", int(bad.sum()), (file.name, first_row + int(places[bad][0])))
+            first = int(places[bad][0])
+            size = file.runnable.text(tuple(int(values[first]) for values in rows.sizes))
+            self.reject("model_cannot_run", int(bad.sum()), (file.name, block.row_number(first), size))
             numbers = places[~bad]
             sizes = tuple(values[numbers] for values in rows.sizes)
         for name, changed in rows.padded.items():
@@ -165,14 +168,16 @@ class Counted:
             marks = self._marks(rows, numbers, source)
             self._add_cells(marks, sizes, weights)
 
-    def _marks(self, rows: CleanRows, numbers: Int64Array | None, source: tuple[FileRows, int]) -> Int64Array:
+    def _marks(
+        self, rows: CleanRows, numbers: Int64Array | None, source: tuple[FileRows, Block]
+    ) -> Int64Array:
         """A time for each used row, or the side of the hash that a row without a time falls on."""
-        file, first_row = source
+        file, block = source
         times = rows.times
         if times is None and file.snapshot is not None:
             return np.full(rows.row_count if numbers is None else len(numbers), file.snapshot)
         if times is None:
-            return _untimed(rows.row_count if numbers is None else numbers, first_row, file)
+            return _untimed(rows.row_count if numbers is None else numbers, block.first_row, file)
         self.time_units |= times.units
         self.has_zoneless |= times.has_zoneless
         self.unreadable_time_count += times.unreadable_count
@@ -183,7 +188,7 @@ class Counted:
             self.untimed_count += int(here.sum())
             places = np.flatnonzero(here) if numbers is None else numbers[here]
             us = us.copy()
-            us[here] = _untimed(places, first_row, file)
+            us[here] = _untimed(places, block.first_row, file)
             timed = us[~here]
             if not len(timed):
                 return us
@@ -194,26 +199,16 @@ class Counted:
     def _add_cells(
         self, marks: Int64Array, sizes: tuple[Int64Array, ...], weights: Int64Array | None
     ) -> None:
+        """Rows with a time are put in buckets; the two marks of the others are buckets of their own."""
         timed = marks > UNTIMED_HOLDOUT
         if timed.all():
-            self._add_timed(marks, sizes, weights)
+            self.tally.add(count_rows(marks, self.tally.width_us, sizes, weights))
             return
-        for mark in (UNTIMED_TUNE, UNTIMED_HOLDOUT):
-            here = marks == mark
+        for here, width_us in ((timed, self.tally.width_us), (~timed, 1)):
             if here.any():
                 picked = tuple(values[here] for values in sizes)
-                cells = count_rows(
-                    np.zeros(int(here.sum()), np.int64), picked, None if weights is None else weights[here]
-                )
-                self.tally.add(Cells(np.full(len(cells.counts), mark), cells.sizes, cells.counts))
-        if timed.any():
-            picked = tuple(values[timed] for values in sizes)
-            self._add_timed(marks[timed], picked, None if weights is None else weights[timed])
-
-    def _add_timed(self, us: Int64Array, sizes: tuple[Int64Array, ...], weights: Int64Array | None) -> None:
-        slots, level = self.tally.slots(us)
-        cells = count_rows(slots, sizes, weights)
-        self.tally.add(Cells(cells.starts_us * WIDTHS_US[level], cells.sizes, cells.counts))
+                weights_here = None if weights is None else weights[here]
+                self.tally.add(count_rows(marks[here], width_us, picked, weights_here))
 
 
 def _add_up(into: dict[str, int], counts: Mapping[str, int]) -> None:

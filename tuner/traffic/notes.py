@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from tuner.traffic.counted import Counted
 from tuner.traffic.open_logs import OpenLogs
@@ -47,10 +48,19 @@ def _columns(logs: OpenLogs) -> list[str]:
     ]
 
 
+def told_of_graph(refused: Mapping[tuple[int, ...], str], axes: tuple[str, ...]) -> str:
+    size, why = min(refused.items())
+    values = ",".join(f"{axis}={value}" for axis, value in zip(axes, size, strict=True))
+    return (
+        f"the model's graph does not fit together at {len(refused)} of the sizes, such as {values} ({why}); "
+        f"where sizes have to be multiples, pad them with --align {axes[-1]}=N"
+    )
+
+
 def _times(logs: OpenLogs, counted: Counted) -> list[str]:
     notes = []
     if counted.time_units:
-        forced = " as --time-unit says" if logs.settings.time_unit else " by their size"
+        forced = "" if any(columns.time_unit for columns in logs.columns) else ", by their size"
         notes.append(f"bare times are read in {', '.join(sorted(counted.time_units))}{forced}")
     if counted.has_zoneless:
         notes.append("some times have no zone and are taken as UTC")

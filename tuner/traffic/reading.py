@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-import numpy as np
-
-from tuner.errors import TunerError
+from tuner.errors import TunerError, nearest_name
 from tuner.logs import reasons
 from tuner.logs.clean import Rules
 from tuner.logs.columns import bound_axis
-from tuner.logs.log_file import LogFile
+from tuner.logs.log_file import LogFile, TimeWindow
 from tuner.logs.times import parse_time, to_datetime
 from tuner.model import Model
 from tuner.settings import LogSettings
-from tuner.traffic.cells import Cells
-from tuner.traffic.counted import Counted
-from tuner.traffic.cumulative import bucket_counts, counter_growth, refuse_unsure
+from tuner.traffic.counted import Counted, Place
+from tuner.traffic.cumulative import count_once
 from tuner.traffic.holdout import cut
 from tuner.traffic.ingest import Ingest, Progress, count_files
-from tuner.traffic.notes import told
+from tuner.traffic.notes import told, told_of_graph
 from tuner.traffic.open_logs import OpenLogs, open_logs
-from tuner.traffic.runnable import Runnable
-from tuner.traffic.tally import UNTIMED_TUNE
+from tuner.traffic.runnable import Runnable, graph_refuses
 from tuner.traffic.traffic import Rejection, Traffic
+from tuner.traffic.traffic_file import TrafficAccount
 
 _BATCH_NAMES = ("batch", "batch_size", "n")
 
@@ -35,20 +33,60 @@ def read_traffic(settings: LogSettings, model: Model | None, progress: Progress 
     `refuse_too_many_rejections` to say. Raises TunerError where nothing usable is left, where a column cannot
     be found, and where the only file is damaged.
     """
-    logs = open_logs(settings, model)
+    window = window_of(settings)
+    logs = open_logs(settings, model, window)
+    ingest = _ingest(logs, model, window)
+    traffic = _traffic(logs, _counted(logs, ingest, progress))
+    refused = (
+        graph_refuses(model, traffic.histogram) if bound_axis(logs.question, logs.columns) is None else {}
+    )
+    if refused:
+        # The rows of these sizes are found by counting again, which only logs that need it pay for.
+        again = replace(ingest, runnable=Runnable(model, logs.axes, refused))
+        traffic = _traffic(logs, _counted(logs, again, progress))
+        traffic = replace(traffic, notes=(*traffic.notes, told_of_graph(refused, logs.axes)))
+    return _with_accounts(traffic, logs.accounts)
+
+
+def _ingest(logs: OpenLogs, model: Model | None, window: TimeWindow) -> Ingest:
     kind = logs.question.log_kind
-    ingest = Ingest(
+    return Ingest(
         files=tuple(zip(logs.files, logs.columns, strict=True)),
-        rules=_rules(logs),
+        rules=rules_of(logs, model),
         runnable=Runnable(model, logs.axes),
-        window=_window(settings),
+        window=window,
         splits_untimed=kind in ("requests", "batches"),
         has_snapshots=kind == "counters" and not any(columns.time for columns in logs.columns),
     )
+
+
+def _counted(logs: OpenLogs, ingest: Ingest, progress: Progress | None) -> Counted:
     counted = count_files(ingest, progress)
     for error in logs.damaged:
         counted.reject_file(error)
-    return _traffic(logs, counted)
+    return counted
+
+
+def _with_accounts(traffic: Traffic, accounts: Sequence[TrafficAccount]) -> Traffic:
+    """The traffic of traffic files, with the rows and rejections of the logs that they were made from."""
+    if not accounts:
+        return traffic
+    rejections = dict(traffic.rejections)
+    for account in accounts:
+        for reason, rejection in account.rejections.items():
+            known = rejections.get(reason, Rejection(0, rejection.first_place))
+            rejections[reason] = Rejection(known.count + rejection.count, known.first_place)
+    spans = [account.span_us for account in accounts if account.span_us]
+    more_rows = sum(a.row_count for a in accounts)
+    rejected = sum(r.count for a in accounts for r in a.rejections.values())
+    return replace(
+        traffic,
+        row_count=more_rows + traffic.rejected_count if more_rows else traffic.row_count,
+        used_row_count=more_rows - rejected if more_rows else traffic.used_row_count,
+        rejections=rejections,
+        start=to_datetime(min(span[0] for span in spans)) if spans else traffic.start,
+        end=to_datetime(max(span[1] for span in spans)) if spans else traffic.end,
+    )
 
 
 def refuse_too_many_rejections(traffic: Traffic, settings: LogSettings) -> None:
@@ -66,19 +104,20 @@ def refuse_too_many_rejections(traffic: Traffic, settings: LogSettings) -> None:
         )
 
 
-def _rules(logs: OpenLogs) -> Rules:
-    question, settings, model = logs.question, logs.settings, logs.model
+def rules_of(logs: OpenLogs, model: Model | None) -> Rules:
+    """`model` is the user's; without one, shapes that differ in rank are rows that disagree."""
+    question, settings = logs.question, logs.settings
     for name, values in (("--align", settings.align), ("--cap", settings.cap)):
         for axis in values:
             if axis not in question.axes:
                 raise TunerError(
-                    f"{name} {axis}: there is no such axis; the axes are {', '.join(question.axes)}"
+                    f"{name} names the axis '{axis}'{nearest_name(axis, question.axes)}; "
+                    f"the axes are {', '.join(question.axes)}"
                 )
     least = {axis: 0 for axis in question.axes if _may_be_zero(axis, model)}
-    is_real = model is not None and bool(model.outputs or model.content_hash)
-    wrong_rank = reasons.MODEL_CANNOT_RUN if is_real else reasons.INPUTS_DISAGREE
+    wrong_rank = reasons.INPUTS_DISAGREE if model is None else reasons.MODEL_CANNOT_RUN
     bound = bound_axis(question, logs.columns)
-    return Rules(question.axes, least, settings.align, bound, settings.time_unit, wrong_rank)
+    return Rules(question.axes, least, settings.align, bound, wrong_rank)
 
 
 def _may_be_zero(axis: str, model: Model | None) -> bool:
@@ -89,7 +128,7 @@ def _may_be_zero(axis: str, model: Model | None) -> bool:
     return model is not None and bool(model.outputs) and axis != model.batch_axis
 
 
-def _window(settings: LogSettings) -> tuple[int | None, int | None]:
+def window_of(settings: LogSettings) -> tuple[int | None, int | None]:
     since = parse_time(settings.since, "--since") if settings.since else None
     until = parse_time(settings.until, "--until") if settings.until else None
     if since is not None and until is not None and since >= until:
@@ -102,8 +141,8 @@ def _traffic(logs: OpenLogs, counted: Counted) -> Traffic:
     if not len(cells.counts):
         raise TunerError(_nothing_usable(logs, counted))
     kind = logs.question.log_kind
-    cells, more_notes = _without_cumulation(cells, logs, counted)
-    requests_axis = _requests_axis(logs) if kind == "batches" else None
+    cells, more_notes = count_once(cells, logs, counted)
+    requests_axis = _requests_axis(logs)
     parts = cut(cells, logs.axes, requests_axis)
     return Traffic(
         histogram=parts.histogram,
@@ -116,31 +155,11 @@ def _traffic(logs: OpenLogs, counted: Counted) -> Traffic:
         log_kind=kind,
         requests_axis=requests_axis,
         row_count=counted.row_count,
+        used_row_count=counted.used_row_count,
+        skipped=counted.skipped,
         rejections=_rejections(counted, {file.source.name: file for file in logs.files}),
         notes=(*told(logs, counted), *more_notes),
     )
-
-
-def _without_cumulation(cells: Cells, logs: OpenLogs, counted: Counted) -> tuple[Cells, list[str]]:
-    """Cells that count each request once, with what has to be said of them."""
-    notes: list[str] = []
-    if logs.question.log_kind == "counters":
-        if counted.tally.level:
-            raise TunerError("kind counters: too many snapshots; narrow them down with --since and --until")
-        cells, restarted = counter_growth(cells, len(logs.axes))
-        notes += (
-            [f"counters started anew {restarted} times; what they had then counts whole"] if restarted else []
-        )
-        if counted.start_us is None:
-            cells = Cells(np.full(len(cells.counts), UNTIMED_TUNE), cells.sizes, cells.counts)
-    elif logs.question.log_kind == "cumulative" and logs.settings.log_kind is None:
-        refuse_unsure(cells)
-    bound = bound_axis(logs.question, logs.columns)
-    if bound is not None:
-        cells = bucket_counts(cells, logs.axes, bound, logs.settings.cap)
-        notes.append(f"sizes of {bound} are upper bounds of buckets; the requests in a bucket may be smaller")
-    cells = cells.in_order()
-    return cells.merged(cells.starts_us), notes
 
 
 def _nothing_usable(logs: OpenLogs, counted: Counted) -> str:
@@ -162,17 +181,22 @@ def _rejections(counted: Counted, files: Mapping[str, LogFile]) -> dict[str, Rej
     }
 
 
-def _place(place: tuple[str, int], files: Mapping[str, LogFile]) -> str:
-    name, row = place
-    return name if row < 0 or name not in files else files[name].place(row)
+def _place(place: Place, files: Mapping[str, LogFile]) -> str:
+    name, row, detail = place
+    where = name if row < 0 or name not in files else files[name].place(row)
+    return f"{where} ({detail})" if detail else where
 
 
-def _requests_axis(logs: OpenLogs) -> str:
+def _requests_axis(logs: OpenLogs) -> str | None:
+    if logs.accounts:
+        return logs.accounts[0].requests_axis
+    if logs.question.log_kind != "batches":
+        return None
     known = logs.model.batch_axis if logs.model is not None else None
     axis = known or next((axis for axis in logs.axes if axis in _BATCH_NAMES), None)
     if axis is None:
         raise TunerError(
-            f"kind batches needs an axis that is the batch, and none of {', '.join(logs.axes)} is known as one; "
-            "pass --log-kind requests, or map --axis batch=COLUMN"
+            f"kind batches needs an axis that is the batch, and none of {', '.join(logs.axes)} is known "
+            "as one; pass --log-kind requests, or map --axis batch=COLUMN"
         )
     return axis

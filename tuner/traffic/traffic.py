@@ -44,8 +44,10 @@ class Traffic:
     `holdout` is the later part (or, without times, a part chosen by hash), `tune` the rest; together they
     are `histogram`. `holdout_by` says how it was cut: `time`, `hash` or None where there is no holdout.
     `rejections` maps a reason of the design's list to its rows. `notes` are sentences for the user: which
-    columns were understood as what, which files were left out. `requests_axis` is the axis that says how
-    many requests a row stands for (kind `batches`), None where a row is one.
+    columns were understood as what, which files were left out. Rows read (`row_count`) are used, rejected
+    or skipped; `skipped` are left out on purpose, such as rows outside `--since` and `--until`.
+    `requests_axis` is the axis that says how many requests a row stands for (kind `batches`), None where a
+    row is one.
     """
 
     histogram: SizeHistogram
@@ -58,6 +60,8 @@ class Traffic:
     log_kind: str = "requests"
     requests_axis: str | None = None
     row_count: int = 0
+    used_row_count: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
     rejections: Mapping[str, Rejection] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
