@@ -75,8 +75,7 @@ def recommend(
     check_writable(out)
     if report is not None:
         check_writable(report)
-    if to is not None:
-        export_options.check_export(given)
+    export_options.check_if_asked(given)
     found = by_rule(given) if rule is not None else by_measurements(given)
     document = as_document(found)
     write_document(out, document)
@@ -92,5 +91,4 @@ def recommend(
 
         results().print(recommendation_view(found, explain=explain))
         print(f"written: {out}")
-    if to is not None:
-        export_options.write_export({**given, "document": out})
+    export_options.write_if_asked(given, out)

@@ -16,7 +16,7 @@ from tuner.profiles.routing import RoutingTable
 from tuner.recommendation.explain import Explanation
 from tuner.recommendation.output_file import replace_file
 from tuner.recommendation.pareto import FrontSet
-from tuner.recommendation.reading_document import SCHEMA_VERSION
+from tuner.recommendation.reading_document import SCHEMA_VERSION as SCHEMA_VERSION
 from tuner.recommendation.recommendation import Confirmation, Evaluated, Evidence, Recommendation
 from tuner.replay.coverage import Coverage
 from tuner.replay.score import Score
@@ -66,6 +66,7 @@ def as_document(recommendation: Recommendation) -> Json:
             for policy in ("nearest_opt", "profile_zero", "first_fit", "sticky")
         },
         "traffic": _traffic(recommendation.traffic, recommendation.coverage),
+        "batcher": None,
         "model": model_as_dict(recommendation.model) if recommendation.model else None,
         "evidence": _evidence(recommendation.evidence, recommendation.model),
         "caveats": [{"kind": c.kind, "text": c.text} for c in recommendation.caveats],

@@ -10,6 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tuner.measurements.measuring import SwitchCosts
+from tuner.measurements.runner import ContextsTiming
 from tuner.measurements.sweep import LEAST_GAIN_OF_DOUBLING, SweepRow, sweet_spot
 
 BAR_WIDTH = 40
@@ -57,6 +59,24 @@ def sweep_table(rows: Sequence[SweepRow], best: SweepRow | None) -> Table:
             f"{row.work_per_s:.4g}",
         )
     return table
+
+
+def sharing_view(shared: Sequence[ContextsTiming], costs: SwitchCosts | None) -> RenderableType:
+    """How service time grows with contexts that share the GPU, and what changing the size costs."""
+    parts: list[RenderableType] = []
+    if shared:
+        table = Table(title="The opt in several execution contexts at once", title_justify="left")
+        for heading in ("contexts", "p50 ms", "p99 ms", "against one", "inf/s"):
+            table.add_column(heading, justify="right")
+        alone = shared[0].p50_ms
+        for one in shared:
+            growth = f"{one.p50_ms / alone:.2f} x" if shared[0].contexts == 1 else "-"
+            cells = (_text(one.p50_ms), _text(one.p99_ms), growth, f"{one.inferences_per_s:.0f}")
+            table.add_row(str(one.contexts), *cells)
+        parts.append(table)
+    if costs is not None and costs.size_ms is not None:
+        parts.append(Text(f"after a change of size the next inference takes {costs.size_ms:.3f} ms longer"))
+    return Group(*parts)
 
 
 def bars(rows: Sequence[SweepRow]) -> list[str]:

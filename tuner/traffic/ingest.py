@@ -15,12 +15,13 @@ from tuner.logs.columns import FileColumns
 from tuner.logs.log_file import LogFile, Piece, Refused, TimeWindow, Wanted
 from tuner.traffic.counted import Counted, FileRows
 from tuner.traffic.runnable import Runnable
-from tuner.traffic.tally import Tally
+from tuner.traffic.tally import MOST_CELLS, Tally, level_for
 
 Progress = Callable[[int, int], None]
 """Called with the bytes and the rows done so far."""
 
 _MOST_THREADS = 8
+_LARGE_ROW_COUNT = 16 * MOST_CELLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,26 @@ class Ingest:
         return Wanted(columns.names, columns.time, columns.time_unit, self.window)
 
 
+def _start_level(ingest: Ingest) -> int:
+    """The level of buckets to start at: 0, unless statistics show a log so large that it needs buckets."""
+    row_count = 0
+    spans: list[tuple[int, int]] = []
+    for file, columns in ingest.files:
+        span = file.time_span(ingest.wanted(columns)) if file.time_span is not None else None
+        if span is not None:
+            spans.append(span)
+            row_count += file.row_count or 0
+    if row_count < _LARGE_ROW_COUNT:
+        return 0
+    return level_for(min(first for first, _ in spans), max(last for _, last in spans))
+
+
 def count_files(ingest: Ingest, progress: Progress | None = None) -> Counted:
     """Everything counted; memory is bounded by the tally and a few blocks a thread."""
-    total = Counted(Tally(ingest.rules.axes))
+    level = _start_level(ingest)
+    total = Counted(Tally(ingest.rules.axes, level))
     threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
-    pool = _Pool(threads)
+    pool = _Pool(threads, level)
     try:
         for counted in pool.by_file(ingest):
             total.merge(counted)
@@ -77,7 +93,8 @@ def count_files(ingest: Ingest, progress: Progress | None = None) -> Counted:
 class _Pool:
     """Worker threads with a bounded queue; order of files and pieces is kept."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, level: int) -> None:
+        self._level = level
         self._pool = ThreadPoolExecutor(threads)
         self._most_waiting = 2 * threads
         self._stop = threading.Event()
@@ -106,7 +123,7 @@ class _Pool:
         return self._pieces(file.pieces(wanted), task)
 
     def _pieces(self, pieces: Iterator[Piece], task: Task) -> Counted:
-        counted = Counted(Tally(task.rules.axes))
+        counted = Counted(Tally(task.rules.axes, self._level))
         waiting: deque[Future[Counted]] = deque()
         try:
             for piece in pieces:
