@@ -17,6 +17,7 @@ import typer
 import tuner
 from tuner.commands.build import build
 from tuner.commands.config import PASS_ON, config
+from tuner.commands.doctor import doctor
 from tuner.commands.export import export
 from tuner.commands.init import init
 from tuner.commands.inspect import inspect
@@ -45,6 +46,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "build": build,
     "export": export,
     "schema": schema,
+    "doctor": doctor,
 }
 """Every verb and its function, in the order of the help."""
 for name, command in COMMANDS.items():

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tuner.model import Model
     from tuner.recommendation.confirm import Confirm
     from tuner.recommendation.recommendation import Recommendation
+    from tuner.search.study import Trial
     from tuner.traffic.traffic import Traffic
 
 
@@ -51,17 +52,21 @@ def by_measurements(given: dict[str, Any]) -> Recommendation:
         else:
             source, confirm = open_recorded(store, given["measurements"], model), None
             traffic = read_logs(given, source.model)
-        with progress_bar("searching", quiet=given["quiet"]) as advance:
+        with progress_bar("searching", quiet=given["quiet"], is_counted=True) as advance:
             return run(
                 traffic,
                 source,
                 settings,
                 store.url,
-                lambda trial, left: advance(
-                    trial.number + 1, trial.number + 1 + left, f"opt {trial.profile.opt.short}"
-                ),
+                lambda trial, left: advance(trial.number + 1, trial.number + 1 + left, _doing(trial)),
                 confirm=confirm,
             )
+
+
+def _doing(trial: Trial) -> str:
+    """The profile that was just tried, and the best score so far."""
+    best = "" if trial.value is None else f", best {trial.value:.4g} ms"
+    return f"opt {trial.profile.opt.short}{best}"
 
 
 def _built_source(given: dict[str, Any], model: Model, store: Store, traffic: Traffic) -> BuiltSource:

@@ -194,9 +194,7 @@ class BuiltSource:
             self._used[f"{one.engine.spec.key}.{one.engine.repeat}"] = one
         return measured
 
-    def _openable(
-        self, profile: OptimizationProfile, built: Sequence[BuiltEngine]
-    ) -> Sequence[BuiltEngine]:
+    def _openable(self, profile: OptimizationProfile, built: list[BuiltEngine]) -> list[BuiltEngine]:
         """The builds, with one more where sizes are missing and the plan of the last was evicted."""
         last, axes = built[-1], self._bench.model.axes
         sizes = choose_grid(self._histogram, profile).sizes

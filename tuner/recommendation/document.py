@@ -286,6 +286,15 @@ def _evidence(evidence: Evidence | None, model: Model | None) -> Json | str:
         "measurements": facts.measurement_count,
         "trials": evidence.trial_count,
         "failed_trials": dict(evidence.failed_trials),
+        "outcomes": [
+            {
+                "opt": trial.profile.opt.as_dict(),
+                "outcome": trial.outcome,
+                "reason": trial.reason,
+                "value": None if trial.value is None else _rounded(trial.value),
+            }
+            for trial in evidence.trials
+        ],
         "sampler": evidence.sampler,
         "stopped": evidence.stopped,
         "gap": None if evidence.gap is None else _rounded(evidence.gap),

@@ -13,6 +13,7 @@ from tuner.recommendation.explain import Explanation
 from tuner.recommendation.pareto import FrontSet
 from tuner.replay.coverage import Coverage
 from tuner.replay.score import Score
+from tuner.search.study import Trial
 from tuner.traffic.traffic import Traffic
 
 
@@ -75,6 +76,7 @@ class Evidence:
     stopped: str
     sampler: str | None = None
     gap: float | None = None
+    trials: tuple[Trial, ...] = ()
     confirmation: Confirmation | None = None
 
     @property

@@ -13,6 +13,7 @@ from rich.text import Text
 from tuner.measurements.measuring import SwitchCosts
 from tuner.measurements.runner import ContextsTiming
 from tuner.measurements.sweep import LEAST_GAIN_OF_DOUBLING, SweepRow, sweet_spot
+from tuner.report.look import DOUBT, bar, plain_table
 
 BAR_WIDTH = 40
 _COLUMNS = ("p50_ms", "p90_ms", "p99_ms", "graph_p50_ms", "h2d_ms", "d2h_ms", "enqueue_ms")
@@ -27,27 +28,14 @@ def sweep_view(rows: Sequence[SweepRow], device_memory_bytes: int | None) -> Ren
     if device_memory_bytes is not None:
         parts.append(Text(f"device memory of an execution context: {device_memory_bytes / 2**20:.0f} MiB"))
     doubts = dict.fromkeys(f"caveat at {row.size}: {caveat}" for row in rows for caveat in row.caveats)
-    parts += [Text(doubt, style="yellow") for doubt in doubts]
+    parts += [Text(doubt, style=DOUBT) for doubt in doubts]
     return Group(*parts)
 
 
 def sweep_table(rows: Sequence[SweepRow], best: SweepRow | None) -> Table:
-    table = Table(title=f"Latency in ms by {', '.join(rows[0].size.axes)}", title_justify="left")
-    headings = (
-        "size",
-        "p50",
-        "p90",
-        "p99",
-        "graph p50",
-        "H2D",
-        "D2H",
-        "enqueue",
-        "inputs MiB",
-        "inf/s",
-        "work/s",
-    )
-    for heading in headings:
-        table.add_column(heading, justify="right")
+    latencies = ("p50", "p90", "p99", "graph p50", "H2D", "D2H", "enqueue")
+    headings = ("size", *latencies, "inputs MiB", "inf/s", "work/s")
+    table = plain_table(f"Latency in ms by {', '.join(rows[0].size.axes)}", (), headings)
     for row in rows:
         times = [_text(getattr(row, column)) for column in _COLUMNS]
         mark = " *" if row == best else ""
@@ -83,10 +71,9 @@ def bars(rows: Sequence[SweepRow]) -> list[str]:
     """Throughput of each size as a bar, the largest over the whole width."""
     most = max(row.work_per_s for row in rows)
     width = max(len(row.size.short) for row in rows)
-    lengths = [max(1, round(BAR_WIDTH * row.work_per_s / most)) for row in rows]
     return [
-        f"{row.size.short:>{width}} {'█' * length} {row.work_per_s:.4g}/s"
-        for row, length in zip(rows, lengths, strict=True)
+        f"{row.size.short:>{width}} {bar(row.work_per_s / most, BAR_WIDTH)} {row.work_per_s:.4g}/s"
+        for row in rows
     ]
 
 
