@@ -54,7 +54,8 @@ class FailedProfile:
 class SourceFacts:
     """Where the curves of a source come from; goes into every document. None is a fact not known.
 
-    `origin` is `recorded` or `measured`, `measured_on` the last date (ISO) of its measurements.
+    `origin` is `recorded` or `measured`, `measured_on` the last date (ISO) of its measurements. `switch_ms` is
+    what it costs to serve a request with another profile than the one before it.
     """
 
     origin: str
@@ -64,6 +65,7 @@ class SourceFacts:
     measured_on: str | None
     build_count: int
     measurement_count: int
+    switch_ms: float | None = None
 
 
 Stop = Callable[[Curve], str | None]
