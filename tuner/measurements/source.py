@@ -54,8 +54,8 @@ class FailedProfile:
 class SourceFacts:
     """Where the curves of a source come from; goes into every document. None is a fact not known.
 
-    `origin` is `recorded` or `measured`, `measured_on` the last date (ISO) of its measurements. `switch_ms` is
-    what it costs to serve a request with another profile than the one before it.
+    `origin` is `recorded` or `measured`, `measured_on` the last date (ISO) of its measurements.
+    `switch_ms` is what it costs to serve a request with another profile than the one before it.
     """
 
     origin: str
