@@ -73,6 +73,11 @@ def builder_options(given: dict[str, Any]) -> BuilderOptions:
     )
 
 
+def wishes(given: dict[str, Any]) -> str:
+    """What is wanted of an engine, in a text that changes where any of it does."""
+    return f"{given['flavour']} {given['precision']} {builder_options(given).text}"
+
+
 def build_choices(given: dict[str, Any]) -> BuildChoices:
     from tuner.engines.builder import PRECISIONS
     from tuner.measurements.bench import BuildChoices

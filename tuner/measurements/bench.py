@@ -128,10 +128,11 @@ class Bench:
         return self.tools.plans.holds(engine.spec.key, engine.repeat, engine.plan_digest)
 
     def missing(self, engine: BuiltEngine, places: Sequence[Place]) -> list[Place]:
-        """Those of the places that the store has no measurement of with this fill."""
+        """Those of the places that the store has no measurement of, or one that others disturbed."""
         key, repeat = engine.spec.key, engine.repeat
-        measured = self.store.measurements(key, repeat)
-        known = {(m.profile_index, m.size) for m in measured if m.input_fill == self.fill.text}
+        stored = self.store.measurements(key, repeat)
+        usable = [m for m in stored if m.input_fill == self.fill.text and not m.is_contended]
+        known = {(m.profile_index, m.size) for m in usable}
         return [place for place in dict.fromkeys(places) if place not in known]
 
     def time(

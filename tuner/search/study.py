@@ -16,7 +16,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tuner.axes import Size
 from tuner.errors import TunerError
-from tuner.measurements.connecting import engine_options, store_error, url_without_password
+from tuner.measurements.connecting import (
+    engine_options,
+    store_error,
+    url_without_password,
+    wait_for_server,
+)
 from tuner.profiles.profile import OptimizationProfile
 from tuner.search.space import Space
 
@@ -60,22 +65,22 @@ def storage_errors(url: str) -> Iterator[None]:
         yield
     except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
         # Optuna wraps the database's own error, whose words say what to do.
-        raise store_error(
-            url, error.__cause__ if isinstance(error.__cause__, Exception) else error
-        ) from error
+        cause = error.__cause__
+        raise store_error(url, cause if isinstance(cause, SQLAlchemyError) else error) from error
     except (RuntimeError, AssertionError) as error:  # how Optuna greets tables of another version
         if "optuna" not in str(error).lower() and "schema" not in str(error).lower():
             raise
         what = str(error).splitlines()[0]
-        raise TunerError(
-            f"the study in {url_without_password(url)} cannot be used: {what}; give another --store"
-        ) from error
+        raise TunerError(f"store {url_without_password(url)}: {what}; give another --store") from error
 
 
 def open_storage(url: str) -> optuna.storages.RDBStorage:
-    """Optuna's tables in the store's database; waits for a lock as long as the store does."""
+    """Optuna's tables in the store's database; waits for a lock or a server as long as the store does."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    return optuna.storages.RDBStorage(url, engine_kwargs=engine_options(url))
+    storage = optuna.storages.RDBStorage(url, engine_kwargs=engine_options(url))
+    if storage.engine.dialect.name != "sqlite":
+        wait_for_server(storage.engine)
+    return storage
 
 
 def open_study(name: str, storage: optuna.storages.BaseStorage) -> optuna.Study:
