@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Annotated
 
 import typer
 
 import tuner
+from tuner.commands.config import PASS_ON, config
 from tuner.commands.export import export
+from tuner.commands.init import init
 from tuner.commands.inspect import inspect
 from tuner.commands.recommend import recommend
 from tuner.commands.report import report
@@ -30,8 +33,18 @@ app = typer.Typer(
     help="Tunes TensorRT optimization profiles to production traffic.",
     epilog="Example: tuner recommend --logs prod.parquet --measurements h200.parquet",
 )
-for command in (inspect, recommend, report, export, schema):
-    app.command()(command)
+COMMANDS: dict[str, Callable[..., None]] = {
+    "init": init,
+    "config": config,
+    "inspect": inspect,
+    "recommend": recommend,
+    "report": report,
+    "export": export,
+    "schema": schema,
+}
+"""Every verb and its function, in the order of the help."""
+for name, command in COMMANDS.items():
+    app.command(name, context_settings=PASS_ON if command is config else None)(command)
 
 
 def _print_version(asked: bool) -> None:
@@ -48,8 +61,7 @@ Version = Annotated[
 
 @app.callback()
 def _root(context: typer.Context, version: Version = False) -> None:
-    commands = getattr(context.command, "commands", {})
-    context.default_map = settings_of(commands)
+    context.default_map = settings_of(COMMANDS)
 
 
 def main() -> None:

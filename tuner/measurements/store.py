@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection, Engine, RowMapping, create_engine, event, insert, inspect, select
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy import Connection, Engine, RowMapping, delete, insert, select
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from tuner.axes import Size
 from tuner.engines.spec import EngineSpec, Environment, profiles_as_lists
 from tuner.errors import TunerError
 from tuner.measurements import tables
+from tuner.measurements.connecting import (
+    DEFAULT_URL,
+    WAIT_S,
+    connect,
+    for_writing,
+    store_error,
+    url_without_password,
+)
 from tuner.measurements.measurement import BuiltEngine, Measurement, Mode, Summary
+from tuner.measurements.migrations import prepare
 from tuner.model import Model
 from tuner.model_inputs import inputs_as_json, model_from_metadata
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 
-DEFAULT_URL = "sqlite:///tuner.db"
-LOCK_WAIT_S = 30
-"""How long a write waits for another process before the store counts as locked."""
+CONTENDED = "shared"
+"""Kind of the caveat on a measurement that others disturbed; such a one gives way to a later one."""
+_ATTEMPTS = 3
+
+Result = TypeVar("Result")
 
 _ENVIRONMENT = ("gpu", "tensorrt", "flavour", "driver", "cuda", "clock_policy")
 _ENGINE = (
@@ -52,14 +62,30 @@ class Store:
         self._engine.dispose()
 
     @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that only reads; a database's error becomes a TunerError."""
         try:
-            with self._engine.begin() as connection:
+            with self._engine.connect() as connection:
                 yield connection
-        except IntegrityError:
-            raise  # two runs stored the same thing at once; the caller decides
         except SQLAlchemyError as error:
-            raise _store_error(self.url, error) from error
+            raise store_error(self.url, error) from error
+
+    def write(self, work: Callable[[Connection], Result]) -> Result:
+        """Do the work in one transaction: all of it is stored, or nothing.
+
+        The work is done again where the server went away in its middle or another run stored the same row
+        at the same moment, so it has to look before it inserts.
+        """
+        for attempt in range(_ATTEMPTS):
+            try:
+                with for_writing(self._engine).begin() as connection:
+                    return work(connection)
+            except SQLAlchemyError as error:
+                lost = isinstance(error, DBAPIError) and error.connection_invalidated
+                again = lost or isinstance(error, IntegrityError)
+                if not again or attempt == _ATTEMPTS - 1:
+                    raise store_error(self.url, error) from error
+        raise AssertionError("the last attempt returns or raises")
 
     def add_engine(self, model: Model, engine: BuiltEngine) -> None:
         """Append one build's outcome. The same spec and repeat stored before is kept as it was."""
@@ -74,42 +100,44 @@ class Store:
             **{name: getattr(engine.spec.environment, name) for name in _ENVIRONMENT},
             **{name: getattr(engine, name) for name in _ENGINE},
         }
-        try:
-            with self._transaction() as connection:
+        if engine.reason is not None:  # a server's text cannot hold what a crashing child may print
+            row["reason"] = engine.reason.replace("\0", "")
+
+        def add(connection: Connection) -> None:
+            if _found_build(connection, engine.spec.key, engine.repeat) is None:
                 connection.execute(insert(tables.builds).values(row))
-        except IntegrityError:
-            return
+
+        self.write(add)
 
     def add_measurements(self, key: str, repeat: int, measurements: Sequence[Measurement]) -> int:
-        """Append timed sizes of one build; those stored before are kept. Returns how many were new."""
-        with self._transaction() as connection:
+        """Append timed sizes of one build; returns how many were new.
+
+        Those stored before are kept, unless they were disturbed by others and the new ones were not.
+        """
+
+        def add(connection: Connection) -> int:
             build_id = self._build_id(connection, key, repeat)
-            known = {
-                tuple(row)
-                for row in connection.execute(
-                    select(*(tables.measurements.c[name] for name in _PLACE)).where(
-                        tables.measurements.c.build_id == build_id
-                    )
-                )
-            }
-            new = [m for m in measurements if _place(m) not in known]
+            known = _known_places(connection, build_id)
+            better = [m for m in measurements if known.get(_place(m)) and not is_contended(m)]
+            _forget(connection, build_id, {_place(m) for m in better})
+            new = [*better, *(m for m in measurements if _place(m) not in known)]
             _insert_measurements(connection, build_id, new)
-        return len(new)
+            return len(new)
+
+        return self.write(add)
 
     def _build_id(self, connection: Connection, key: str, repeat: int) -> int:
-        found = connection.execute(
-            select(tables.builds.c.id).where(tables.builds.c.key == key, tables.builds.c.repeat == repeat)
-        ).scalar()
+        found = _found_build(connection, key, repeat)
         if found is None:
             raise TunerError(f"store {self.shown_url}: build {key} ({repeat}) is unknown; store it first")
-        return int(found)
+        return found
 
     def engines(self, model_hash: str | None = None) -> list[BuiltEngine]:
         """All builds in the order in which they were stored, of one model where its hash is given.
 
         A hash matches when either is a prefix of the other: recorded files may hold only a prefix.
         """
-        with self._transaction() as connection:
+        with self.reading() as connection:
             rows = connection.execute(select(tables.builds).order_by(tables.builds.c.id)).mappings()
             return [
                 _engine(row) for row in rows if model_hash is None or same_hash(row["model_hash"], model_hash)
@@ -117,7 +145,7 @@ class Store:
 
     def models(self) -> list[Model]:
         """The distinct models in the store, in the order in which they were first stored."""
-        with self._transaction() as connection:
+        with self.reading() as connection:
             columns = (tables.builds.c.model_name, tables.builds.c.model_inputs, tables.builds.c.model_hash)
             rows = connection.execute(select(*columns).order_by(tables.builds.c.id))
             distinct = dict.fromkeys((str(n), str(i), str(h)) for n, i, h in rows)
@@ -125,7 +153,7 @@ class Store:
 
     def measurements(self, key: str, repeat: int) -> list[Measurement]:
         """All timed sizes of one build in the order in which they were stored, with raw samples."""
-        with self._transaction() as connection:
+        with self.reading() as connection:
             rows = connection.execute(
                 select(tables.measurements, tables.samples.c.samples_ms)
                 .outerjoin(tables.samples, tables.samples.c.measurement_id == tables.measurements.c.id)
@@ -136,7 +164,7 @@ class Store:
 
     @property
     def shown_url(self) -> str:
-        return make_url(self.url).render_as_string(hide_password=True)
+        return url_without_password(self.url)
 
 
 _PLACE = ("profile_index", "size", "mode", "input_fill")
@@ -150,6 +178,35 @@ def _place(measurement: Measurement) -> tuple[int, str, str, str]:
         measurement.mode.value,
         measurement.input_fill,
     )
+
+
+def is_contended(measurement: Measurement) -> bool:
+    """True where another process used the GPU while this was timed."""
+    return any(caveat.startswith(CONTENDED) for caveat in measurement.caveats)
+
+
+def _found_build(connection: Connection, key: str, repeat: int) -> int | None:
+    found = connection.execute(
+        select(tables.builds.c.id).where(tables.builds.c.key == key, tables.builds.c.repeat == repeat)
+    ).scalar()
+    return None if found is None else int(found)
+
+
+def _known_places(connection: Connection, build_id: int) -> dict[tuple[Any, ...], bool]:
+    """The places that are stored, and whether each was disturbed by others."""
+    columns = [tables.measurements.c[name] for name in (*_PLACE, "caveats")]
+    rows = connection.execute(select(*columns).where(tables.measurements.c.build_id == build_id))
+    return {
+        tuple(row[:-1]): any(caveat.startswith(CONTENDED) for caveat in json.loads(row[-1])) for row in rows
+    }
+
+
+def _forget(connection: Connection, build_id: int, places: set[tuple[Any, ...]]) -> None:
+    for place in places:
+        same = [tables.measurements.c[name] == part for name, part in zip(_PLACE, place, strict=True)]
+        chosen = select(tables.measurements.c.id).where(tables.measurements.c.build_id == build_id, *same)
+        connection.execute(delete(tables.samples).where(tables.samples.c.measurement_id.in_(chosen)))
+        connection.execute(delete(tables.measurements).where(tables.measurements.c.id.in_(chosen)))
 
 
 def _insert_measurements(connection: Connection, build_id: int, measurements: Sequence[Measurement]) -> None:
@@ -210,68 +267,21 @@ def same_hash(one: str, other: str) -> bool:
     return bool(one) and bool(other) and (one.startswith(other) or other.startswith(one))
 
 
-def open_store(url: str = DEFAULT_URL) -> Store:
-    """Open the store, creating its tables in a new database.
+def open_store(url: str = DEFAULT_URL, wait_s: float = WAIT_S) -> Store:
+    """Open the store, creating its tables in a new database and migrating those of an older schema.
 
+    A write waits up to `wait_s` seconds for another process' lock, a connection for a server that is away.
     Raises TunerError for a URL that cannot be read, a missing driver, a database that cannot be opened or
     is damaged, and a store of a newer schema.
     """
-    try:
-        engine = create_engine(url, connect_args=_connect_args(url))
-    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
-        raise TunerError(
-            f"store '{_without_password(url)}': cannot be used ({error}); write it like {DEFAULT_URL} or "
-            "postgresql+psycopg://user@host/database (extra 'postgres')"
-        ) from error
-    if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _enforce_foreign_keys)
+    engine = connect(url, wait_s)
     store = Store(engine, url)
     try:
-        _prepare(engine)
+        prepare(engine)
     except SQLAlchemyError as error:
         store.close()
-        raise _store_error(url, error) from error
+        raise store_error(url, error) from error
     except TunerError:
         store.close()
         raise
     return store
-
-
-def _connect_args(url: str) -> dict[str, Any]:
-    return {"timeout": LOCK_WAIT_S} if url.startswith("sqlite") else {}
-
-
-def _enforce_foreign_keys(connection: Any, record: object) -> None:
-    connection.execute("PRAGMA foreign_keys=ON")
-
-
-def _prepare(engine: Engine) -> None:
-    with engine.begin() as connection:
-        if inspect(connection).has_table(tables.version.name):
-            found = connection.execute(select(tables.version.c.version_num)).scalar()
-            if found != tables.SCHEMA_VERSION:
-                raise TunerError(
-                    f"store has schema version {found}, this tuner knows {tables.SCHEMA_VERSION}; "
-                    "use the tuner that wrote it, or another --store"
-                )
-            tables.metadata.create_all(connection)  # tables that came later, which need no migration
-            return
-        tables.metadata.create_all(connection)
-        connection.execute(insert(tables.version).values(version_num=tables.SCHEMA_VERSION))
-
-
-def _store_error(url: str, error: SQLAlchemyError) -> TunerError:
-    cause = str(getattr(error, "orig", None) or error).splitlines()[0]
-    hint = "give another --store, or restore it from a backup"
-    if "locked" in cause:
-        hint = f"another process held it for more than {LOCK_WAIT_S} s; try again when it has ended"
-    if "unable to open" in cause or "readonly" in cause:
-        hint = "its folder must exist and be writable; choose another with --store"
-    return TunerError(f"store {_without_password(url)}: {cause}; {hint}")
-
-
-def _without_password(url: str) -> str:
-    try:
-        return make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
-        return url.partition("://")[0] + "://..."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import (
+    BigInteger,
     Column,
     Float,
     ForeignKey,
@@ -15,11 +16,11 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 
 metadata = MetaData()
 
-# Named and shaped as Alembic names and shapes it, so that migrations can take over from here.
+# Named and shaped as Alembic does it.
 version = Table("tuner_alembic", metadata, Column("version_num", String(32), primary_key=True))
 
 builds = Table(
@@ -28,7 +29,7 @@ builds = Table(
     Column("id", Integer, primary_key=True),
     Column("key", String(64), nullable=False, index=True),
     Column("repeat", Integer, nullable=False),
-    Column("name", String(255), nullable=False),
+    Column("name", Text, nullable=False),
     Column("model_name", String(255), nullable=False),
     Column("model_inputs", Text, nullable=False),
     Column("model_hash", String(64), nullable=False, index=True),
@@ -44,8 +45,8 @@ builds = Table(
     Column("outcome", String(32), nullable=False),
     Column("reason", Text),
     Column("build_s", Float),
-    Column("plan_bytes", Integer),
-    Column("device_memory_bytes", Integer),
+    Column("plan_bytes", BigInteger),
+    Column("device_memory_bytes", BigInteger),
     Column("plan_digest", String(64)),
     Column("measured_on", String(32)),
     Column("source", String(255), nullable=False),
@@ -58,7 +59,7 @@ measurements = Table(
     Column("id", Integer, primary_key=True),
     Column("build_id", ForeignKey("tuner_builds.id"), nullable=False, index=True),
     Column("profile_index", Integer, nullable=False),
-    Column("size", String(255), nullable=False),
+    Column("size", Text, nullable=False),
     Column("mode", String(16), nullable=False),
     Column("input_fill", String(64), nullable=False),
     Column("mean_ms", Float, nullable=False),
@@ -95,4 +96,33 @@ runs = Table(
     Column("pid", Integer, nullable=False),
     Column("process", String(32), nullable=False),
     Column("last_seen_s", Float, nullable=False),
+)
+
+traffic = Table(
+    "tuner_traffic",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("axes", Text, nullable=False),
+    Column("requests", BigInteger, nullable=False),
+    # Little-endian int64, row after row: sizes of shape (distinct, axes), counts of shape (distinct,).
+    Column("sizes", LargeBinary, nullable=False),
+    Column("counts", LargeBinary, nullable=False),
+)
+
+documents = Table(
+    "tuner_documents",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("decided_at", String(32), nullable=False),
+    Column("model_name", String(255)),
+    Column("decision", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("gain", Float),
+    Column("shift", Float),
+    Column("build_count", Integer, nullable=False),
+    Column("gpu_s", Float, nullable=False),
+    Column("wall_s", Float, nullable=False),
+    Column("traffic_id", ForeignKey("tuner_traffic.id"), nullable=False),
+    Column("document", Text, nullable=False),
 )

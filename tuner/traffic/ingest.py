@@ -59,6 +59,10 @@ class Ingest:
         return Wanted(columns.names, columns.time, columns.time_unit, self.window)
 
 
+CountFiles = Callable[[Ingest, Progress | None], Counted]
+"""Counts the rows of all files, on this machine or on many."""
+
+
 def count_files(ingest: Ingest, progress: Progress | None = None) -> Counted:
     """Everything counted; memory is bounded by the tally and a few blocks a thread."""
     total = Counted(Tally(ingest.rules.axes))
@@ -121,11 +125,17 @@ class _Pool:
         return counted
 
     def _count(self, piece: Piece, task: Task, level: int) -> Counted:
-        """Count one piece in buckets of the level that the file has reached, so that few cells come back."""
-        counted = Counted(Tally(task.rules.axes, level))
-        for block in piece():
-            if self._stop.is_set():
-                break
-            rows = None if block.is_outside_window else clean_rows(block, task.columns, task.rules)
-            counted.add_block(block, rows, task.rows)
-        return counted
+        return count_piece(piece, task, level, self._stop.is_set)
+
+
+def count_piece(
+    piece: Piece, task: Task, level: int = 0, is_stopped: Callable[[], bool] = lambda: False
+) -> Counted:
+    """Count one piece in buckets of the level that the file has reached, so that few cells come back."""
+    counted = Counted(Tally(task.rules.axes, level))
+    for block in piece():
+        if is_stopped():
+            break
+        rows = None if block.is_outside_window else clean_rows(block, task.columns, task.rules)
+        counted.add_block(block, rows, task.rows)
+    return counted

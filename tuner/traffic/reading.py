@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from tuner.traffic.cells import Cells
 from tuner.traffic.counted import Counted
 from tuner.traffic.cumulative import bucket_counts, counter_growth, refuse_unsure
 from tuner.traffic.holdout import cut
-from tuner.traffic.ingest import Ingest, Progress, count_files
+from tuner.traffic.ingest import CountFiles, Ingest, Progress, count_files
 from tuner.traffic.notes import told
-from tuner.traffic.open_logs import OpenLogs, open_logs
+from tuner.traffic.open_logs import OpenFiles, OpenLogs, open_here, open_logs
 from tuner.traffic.runnable import Runnable
 from tuner.traffic.tally import UNTIMED_TUNE
 from tuner.traffic.traffic import Rejection, Traffic
@@ -30,7 +30,23 @@ from tuner.traffic.traffic_file import TrafficAccount
 _BATCH_NAMES = ("batch", "batch_size", "n")
 
 
-def read_traffic(settings: LogSettings, model: Model | None, progress: Progress | None = None) -> Traffic:
+@dataclass(frozen=True, slots=True)
+class MapStep:
+    """Who opens the files and who counts their rows: this process, or a cluster."""
+
+    open_files: OpenFiles
+    count_files: CountFiles
+
+
+HERE = MapStep(open_here, count_files)
+
+
+def read_traffic(
+    settings: LogSettings,
+    model: Model | None,
+    progress: Progress | None = None,
+    map_step: MapStep = HERE,
+) -> Traffic:
     """All valid requests of the logs; memory does not grow with the files.
 
     Rows that are no valid request are counted in `Traffic.rejections`; whether there are too many is for
@@ -38,7 +54,7 @@ def read_traffic(settings: LogSettings, model: Model | None, progress: Progress 
     be found, and where the only file is damaged.
     """
     window = _window(settings)
-    logs = open_logs(settings, model, window)
+    logs = open_logs(settings, model, window, map_step.open_files)
     kind = logs.question.log_kind
     ingest = Ingest(
         files=tuple(zip(logs.files, logs.columns, strict=True)),
@@ -48,7 +64,7 @@ def read_traffic(settings: LogSettings, model: Model | None, progress: Progress 
         splits_untimed=kind in ("requests", "batches"),
         has_snapshots=kind == "counters" and not any(columns.time for columns in logs.columns),
     )
-    counted = count_files(ingest, progress)
+    counted = map_step.count_files(ingest, progress)
     for error in logs.damaged:
         counted.reject_file(error)
     return _with_accounts(_traffic(logs, counted), logs.accounts)

@@ -91,6 +91,11 @@ class Tally:
         ordered = Cells.joined(parts, len(self.axes)).in_order()
         return ordered.merged(self.bucket_starts(ordered.starts_us))
 
+    def compacted(self) -> Tally:
+        """The same counts in as few cells as there can be, which is how they travel between machines."""
+        cells = self.cells()
+        return Tally(self.axes, self.level, [cells], len(cells.counts))
+
     def slots(self, times_us: Int64Array) -> tuple[Int64Array, int]:
         """The number of each time's bucket, and the level of buckets that these times need."""
         level = self.level
