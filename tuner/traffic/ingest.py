@@ -31,6 +31,11 @@ class Task:
     rules: Rules
     rows: FileRows
 
+    @property
+    def wanted(self) -> Wanted:
+        columns = self.columns
+        return Wanted(columns.names, columns.time, columns.time_unit, self.rows.window)
+
 
 @dataclass(frozen=True, slots=True)
 class Ingest:
@@ -54,9 +59,6 @@ class Ingest:
                 place if self.has_snapshots else None,
             )
             yield file, Task(columns, self.rules, rows)
-
-    def wanted(self, columns: FileColumns) -> Wanted:
-        return Wanted(columns.names, columns.time, columns.time_unit, self.window)
 
 
 CountFiles = Callable[[Ingest, Progress | None], Counted]
@@ -94,20 +96,19 @@ class _Pool:
         """What each file counts for, in order."""
         for file, task in ingest.tasks():
             try:
-                yield self._file(file, task, ingest)
+                yield self._file(file, task)
             except DamagedFile as error:
                 broken = Counted(Tally(ingest.rules.axes))
                 broken.reject_file(error)
                 yield broken
 
-    def _file(self, file: LogFile, task: Task, ingest: Ingest) -> Counted:
-        wanted = ingest.wanted(task.columns)
+    def _file(self, file: LogFile, task: Task) -> Counted:
         if file.fast_pieces is not None:
             try:
-                return self._pieces(file.fast_pieces(wanted), task)
+                return self._pieces(file.fast_pieces(task.wanted), task)
             except Refused:
                 pass
-        return self._pieces(file.pieces(wanted), task)
+        return self._pieces(file.pieces(task.wanted), task)
 
     def _pieces(self, pieces: Iterator[Piece], task: Task) -> Counted:
         counted = Counted(Tally(task.rules.axes))
