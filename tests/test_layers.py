@@ -10,7 +10,8 @@ import tuner
 PACKAGE = Path(tuner.__file__).parent
 
 # Single files at the top that everybody may import.
-SHARED = {"errors", "axes", "formula"}
+# The package itself ("") holds the version, and is loaded with any of its modules anyway.
+SHARED = {"", "errors", "axes", "formula"}
 # Single files at the top that make up the row `model` or `settings` of the table.
 ROOM_OF_FILE = {"onnx_file": "model", "model_inputs": "model"}
 

@@ -29,9 +29,9 @@ def _of_traffic(scored: ScoredTraffic) -> Iterator[Caveat]:
         )
         yield Caveat(
             "uncovered",
-            f"{coverage.request_share:.1%} of the requests and {coverage.work_share:.1%} of the work "
-            f"(up to {coverage.largest_uncovered}) lie outside of what was measured or "
-            f"allowed; they are {done}: measure larger sizes or scale the axis",
+            f"{coverage.request_share:.1%} of the requests and {coverage.work_share:.1%} of the work (sizes "
+            f"from {coverage.smallest_uncovered} to {coverage.largest_uncovered}) lie outside of what was "
+            f"measured or allowed; they are {done}: measure those sizes, or scale the axis",
         )
     if scored.judges.holdout is None:
         yield Caveat(

@@ -189,12 +189,13 @@ def _percentiles(values: list[int]) -> Json:
 def _coverage(coverage: Coverage | None) -> Json | None:
     if coverage is None:
         return None
-    largest = coverage.largest_uncovered
+    smallest, largest = coverage.smallest_uncovered, coverage.largest_uncovered
     return {
         "action": coverage.action,
         "requests": int(coverage.uncovered_requests),
         "requests_share": _rounded(coverage.request_share),
         "work_share": _rounded(coverage.work_share),
+        "smallest": smallest.as_dict() if smallest else None,
         "largest": largest.as_dict() if largest else None,
     }
 

@@ -24,6 +24,7 @@ class Coverage:
     uncovered_work: float
     request_share: float
     work_share: float
+    smallest_uncovered: Size | None
     largest_uncovered: Size | None
 
 
@@ -57,5 +58,6 @@ def coverage_of(traffic: Traffic, covered: NDArray[np.bool_], action: str) -> Co
         uncovered_work=float(work[~covered].sum()),
         request_share=float(requests[~covered].sum() / requests.sum()),
         work_share=float(work[~covered].sum() / work.sum()) if work.sum() else 0.0,
+        smallest_uncovered=outside.smallest if len(outside) else None,
         largest_uncovered=outside.largest if len(outside) else None,
     )

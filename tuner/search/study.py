@@ -12,12 +12,11 @@ from typing import Any
 import optuna
 from optuna.distributions import BaseDistribution, IntDistribution
 from optuna.trial import TrialState
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from tuner.axes import Size
 from tuner.errors import TunerError
-from tuner.measurements.store import LOCK_WAIT_S
+from tuner.measurements.connecting import engine_options, store_error, url_without_password
 from tuner.profiles.profile import OptimizationProfile
 from tuner.search.space import Space
 
@@ -59,33 +58,23 @@ def storage_errors(url: str) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
-        cause = error.__cause__ or error
-        what = str(getattr(cause, "orig", None) or cause).splitlines()[0]
-        raise TunerError(f"the study in {_shown(url)} cannot be used: {what}; {_what_to_do(what)}") from error
+        # Optuna wraps the database's own error, whose words say what to do.
+        raise store_error(
+            url, error.__cause__ if isinstance(error.__cause__, Exception) else error
+        ) from error
     except (RuntimeError, AssertionError) as error:  # how Optuna greets tables of another version
         if "optuna" not in str(error).lower() and "schema" not in str(error).lower():
             raise
         what = str(error).splitlines()[0]
         raise TunerError(
-            f"the study in {_shown(url)} cannot be used: {what}; give another --store"
+            f"the study in {url_without_password(url)} cannot be used: {what}; give another --store"
         ) from error
-
-
-def _what_to_do(what: str) -> str:
-    if "locked" in what:
-        return f"another process held it for more than {LOCK_WAIT_S} s; try again when it has ended"
-    return "give another --store, or restore it from a backup"
-
-
-def _shown(url: str) -> str:
-    return make_url(url).render_as_string(hide_password=True)
 
 
 def open_storage(url: str) -> optuna.storages.RDBStorage:
     """Optuna's tables in the store's database; waits for a lock as long as the store does."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    arguments = {"connect_args": {"timeout": LOCK_WAIT_S}} if url.startswith("sqlite") else {}
-    return optuna.storages.RDBStorage(url, engine_kwargs=arguments)
+    return optuna.storages.RDBStorage(url, engine_kwargs=engine_options(url))
 
 
 def open_study(name: str, storage: optuna.storages.BaseStorage) -> optuna.Study:
