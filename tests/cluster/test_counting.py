@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import pickle
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cluster.log_files import write_lines, write_parquet
+from tests.cluster.same_traffic import facts
 from tests.models import save
+from tests.stand_ins.ray_here import RayHere
+from tuner.cluster.counting import CountingCluster
 from tuner.errors import TunerError
 from tuner.logs import json_lines
 from tuner.onnx_file import read_onnx
@@ -21,32 +23,12 @@ from tuner.settings import LogSettings
 from tuner.traffic.reading import MapStep, read_traffic
 from tuner.traffic.traffic import Traffic
 
-pytest.importorskip("ray", reason="needs Ray: pip install 'trt-profile-tuner[ray]'")
-
-from tests.stand_ins.ray_here import RayHere
-from tuner.cluster.counting import CountingCluster
-
 START = 1_700_000_000
 
 
 def on_cluster(seed: int = 0, unit_bytes: int = 1) -> MapStep:
     cluster = CountingCluster(RayHere(seed), unit_bytes)
     return MapStep(cluster.open_files, cluster.count_files)
-
-
-def facts(traffic: Traffic) -> dict[str, Any]:
-    """Everything about the traffic, arrays as bytes with their type."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            return str(value.dtype), value.shape, value.tobytes()
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        if isinstance(value, dict):
-            return [(key, plain(inner)) for key, inner in value.items()]
-        return value
-
-    return plain(traffic)
 
 
 def assert_same(logs: LogSettings, step: MapStep, model: Any = None) -> Traffic:
@@ -72,7 +54,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_lines, "BLOCK_BYTES", 64)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     files=st.lists(st.lists(lines, min_size=1, max_size=25), min_size=1, max_size=3), seed=st.integers(0, 99)
 )
@@ -92,7 +74,7 @@ whole_rows = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     files=st.lists(st.lists(whole_rows, min_size=1, max_size=30), min_size=1, max_size=3),
     group_rows=st.integers(1, 10),

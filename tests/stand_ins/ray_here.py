@@ -10,8 +10,9 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ray import cloudpickle
-from ray import exceptions as ray_exceptions
+import pytest
+
+ray = pytest.importorskip("ray", reason="needs Ray: pip install 'trt-profile-tuner[ray]'")
 
 
 class Task:
@@ -20,18 +21,18 @@ class Task:
     def __init__(self, function: Callable[..., Any], arguments: Sequence[Any], returns: int) -> None:
         kept = [None if isinstance(a, Reference) else a for a in arguments]
         self._function = function
-        self._arguments = cloudpickle.dumps(kept)
+        self._arguments = ray.cloudpickle.dumps(kept)
         self._promises = [a if isinstance(a, Reference) else None for a in arguments]
         self._returns = returns
         self._results: list[bytes] | None = None
 
     def result(self, place: int) -> Any:
         if self._results is None:
-            values = cloudpickle.loads(self._arguments)
+            values = ray.cloudpickle.loads(self._arguments)
             given = [v if p is None else p.value() for p, v in zip(self._promises, values, strict=True)]
             found = self._function(*given)
-            self._results = [cloudpickle.dumps(one) for one in (found if self._returns > 1 else [found])]
-        return cloudpickle.loads(self._results[place])
+            self._results = [ray.cloudpickle.dumps(one) for one in (found if self._returns > 1 else [found])]
+        return ray.cloudpickle.loads(self._results[place])
 
 
 class Reference:
@@ -61,7 +62,7 @@ class Remote:
 class RayHere:
     """The part of Ray's module that ingestion uses."""
 
-    exceptions = ray_exceptions
+    exceptions = ray.exceptions
 
     def __init__(self, seed: int, cpus: int = 2) -> None:
         self._random = random.Random(seed)
