@@ -13,7 +13,7 @@ PACKAGE = Path(tuner.__file__).parent
 # The package itself ("") holds the version, and is loaded with any of its modules anyway.
 SHARED = {"", "errors", "axes", "formula"}
 # Single files at the top that make up the row `model` or `settings` of the table.
-ROOM_OF_FILE = {"onnx_file": "model", "model_inputs": "model"}
+ROOM_OF_FILE = {"onnx_file": "model", "model_inputs": "model", "graph_shapes": "model"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "axes": set(),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tuner.axes import LARGEST_DIMENSION, Size
 from tuner.errors import TunerError
 from tuner.formula import Formula
+from tuner.graph_shapes import GraphShapes
 
 Dimension = int | Formula
 Shape = tuple[int, ...]
@@ -72,13 +73,15 @@ class Model:
 
     `content_hash` is the SHA-256 (hex) of the ONNX file's bytes, extended by external weights where there
     are any; a model that is only known from recorded measurements has the prefix that was recorded.
-    `batch_axis` is the axis that is the first dimension of every input and output, if there is one.
+    `batch_axis` is the axis that is the first dimension of every input and output, if there is one. `graph`
+    tells whether shapes fit together inside the model, where its file was read.
     """
 
     name: str
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[OutputSpec, ...] = ()
     content_hash: str | None = None
+    graph: GraphShapes | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.inputs:
@@ -125,6 +128,13 @@ class Model:
         }
 
     def why_not(self, size: Size) -> str | None:
+        """Why the model cannot run this size, None where nothing is known to be against it."""
+        problem = self.shape_problem(size)
+        if problem is not None or self.graph is None:
+            return problem
+        return self.graph.why_not(self.tensor_shapes(size))
+
+    def shape_problem(self, size: Size) -> str | None:
         """Why the inputs have no shape at this size, or None where they have one."""
         try:
             self.tensor_shapes(size)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tuner.errors import TunerError
 from tuner.formula import axis_dimension
+from tuner.graph_shapes import GraphShapes
 from tuner.model import Model, OutputSpec, TensorSpec
 from tuner.model_inputs import read_dimension
 
@@ -58,6 +59,7 @@ def read_onnx(path: str | Path) -> Model:
         inputs=tuple(_input(file, value, bare, shapes_wanted) for value in inputs),
         outputs=tuple(_output(value) for value in proto.graph.output),
         content_hash=content_hash(file, proto),
+        graph=GraphShapes(proto),
     )
 
 

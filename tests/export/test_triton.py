@@ -38,9 +38,9 @@ def config(document: ProfileDocument, **options: Any) -> Any:
 
 def test_the_fragment_is_complete() -> None:
     assert export(document_of(encoder(), THREE, policy="nearest_opt"), queue_delay_us=200).text == (
-        "# profile 0: 1x16..4x32..4x64\n"
-        "# profile 1: 32x128..64x128..64x256\n"
-        "# profile 2: 1x16..64x512..64x512\n"
+        "# profile 0 (batch x seq): 1x16..4x32..4x64\n"
+        "# profile 1 (batch x seq): 32x128..64x128..64x256\n"
+        "# profile 2 (batch x seq): 1x16..64x512..64x512\n"
         'backend: "tensorrt"\n'
         "max_batch_size: 64\n"
         'input {\n  name: "input_ids"\n  data_type: TYPE_INT64\n  dims: [ -1 ]\n}\n'
@@ -148,14 +148,18 @@ def test_a_routing_that_triton_shares_keeps_the_chosen_set() -> None:
     table = {Size.of(batch=64, seq=64): 0, Size.of(batch=4, seq=512): 0}
     exported = export(document_of(encoder(), (SMALL, LARGE), table=table))
     assert exported.notes == ()
-    assert exported.text.startswith("# profile 0: 1x1..64x64..64x512\n# profile 1: 1x1..4x512")
+    assert exported.text.startswith(
+        "# profile 0 (batch x seq): 1x1..64x64..64x512\n# profile 1 (batch x seq): 1x1..4x512"
+    )
 
 
 def test_a_routing_that_triton_does_not_do_exports_the_set_for_its_own() -> None:
     table = {Size.of(batch=64, seq=64): 0, Size.of(batch=4, seq=512): 1}
     document = document_of(encoder(), (SMALL, LARGE), table=table, alternatives={"nearest_opt": NEAREST})
     exported = export(document)
-    assert exported.text.startswith("# profile 0: 1x1..8x8..64x64\n# profile 1: 1x65..8x256")
+    assert exported.text.startswith(
+        "# profile 0 (batch x seq): 1x1..8x8..64x64\n# profile 1 (batch x seq): 1x65..8x256"
+    )
     assert any("would send 1 of 2 sizes elsewhere" in note for note in exported.notes)
     asked = export(document, alternative="nearest_opt")
     assert (asked.text, asked.notes) == (exported.text, ())

@@ -61,6 +61,11 @@ def tiny_task(batch: int, profile_index: int = 0) -> SizeTask:
     )
 
 
+@pytest.fixture(scope="module")
+def tiny_plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("plan"), "tiny", batches(1, 4, 8))
+
+
 class TestTensorRTBuilder(BuilderContract):
     flavour = "tensorrt"
     needs_gpu = True
@@ -85,9 +90,9 @@ class TestTensorRTRunner(RunnerContract):
 
         return TensorRTRunner()
 
-    @pytest.fixture(scope="class")
-    def plan(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        return built(tmp_path_factory.mktemp("plan"), "tiny", batches(1, 4, 8))
+    @pytest.fixture
+    def plan(self, tiny_plan: Path) -> Path:
+        return tiny_plan
 
     @pytest.fixture
     def small(self) -> SizeTask:

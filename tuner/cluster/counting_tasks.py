@@ -137,7 +137,7 @@ def merge_counted(axes: tuple[str, ...], moves: Sequence[int], *parts: Counted) 
     for rows, part in zip(moves, parts, strict=True):
         if rows:
             places = part.first_places.items()
-            part.first_places = {reason: (name, row + rows) for reason, (name, row) in places}
+            part.first_places = {reason: (name, row + rows, held) for reason, (name, row, held) in places}
         total.merge(part)
     return compacted(total)
 

@@ -15,10 +15,12 @@ from typing import Annotated
 import typer
 
 import tuner
+from tuner.commands.build import build
 from tuner.commands.config import PASS_ON, config
 from tuner.commands.export import export
 from tuner.commands.init import init
 from tuner.commands.inspect import inspect
+from tuner.commands.measure import measure
 from tuner.commands.recommend import recommend
 from tuner.commands.report import report
 from tuner.commands.schema import schema
@@ -39,6 +41,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "inspect": inspect,
     "recommend": recommend,
     "report": report,
+    "measure": measure,
+    "build": build,
     "export": export,
     "schema": schema,
 }

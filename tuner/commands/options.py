@@ -91,7 +91,24 @@ Builds = Annotated[int, _search("--builds", "Most profiles to build or look up."
 MaxHours = Annotated[float | None, _search("--max-hours", "Start no build after so many hours.", min=0.0)]
 Seed = Annotated[int, _search("--seed", "Seed of the search.", min=0)]
 
+Sweep = Annotated[
+    list[str] | None,
+    _judging(
+        "--sweep",
+        "Sizes to time: batch=1..128 doubles, batch=1..8:1 steps. Repeatable.",
+        metavar="AXIS=SIZES",
+    ),
+]
+Opt = Annotated[
+    str | None,
+    _judging("--opt", "Opt of the engine, like batch=8,seq=128; default the largest size.", metavar="SIZE"),
+]
+CsvOut = Annotated[str | None, _output("--csv", "Where the curve goes as CSV.", metavar="FILE")]
+EngineOut = Annotated[str, _output("--out", "Where the engine goes.", metavar="FILE")]
 Out = Annotated[str, _output("--out", "Where the document goes.", metavar="FILE")]
+Report = Annotated[
+    str | None, _output("--report", "Where a page about it goes: .html or .md.", metavar="FILE")
+]
 Json = Annotated[bool, _output("--json", "Print JSON instead of tables.")]
 Quiet = Annotated[bool, _output("--quiet", "Print nothing but errors.", short=("-q",))]
 Verbose = Annotated[bool, _output("--verbose", "Say more about what is done.", short=("-v",))]
@@ -156,6 +173,8 @@ def recommend_settings(given: dict[str, Any]) -> RecommendSettings:
     """The options that decide what is recommended, as a record."""
     from tuner.measurements.measurement import Mode
     from tuner.recommendation.scored import RecommendSettings
+    from tuner.replay.slo import parse_slo
+    from tuner.search.samplers import DEFAULT_SAMPLER
     from tuner.search.search import SearchSettings
 
     modes = [mode.value for mode in Mode]
@@ -167,11 +186,16 @@ def recommend_settings(given: dict[str, Any]) -> RecommendSettings:
             mode=Mode(given["mode"]),
             max_profiles=count or given["max_profiles"],
             builds=given["builds"],
+            max_hours=given.get("max_hours"),
             seed=given["seed"],
+            sampler=given.get("sampler") or DEFAULT_SAMPLER,
         ),
         profiles=count,
         objective=given["objective"],
         weight=given["weight"],
         uncovered=given["uncovered"],
+        slos=tuple(parse_slo(text) for text in given.get("slo") or ()),
+        pareto=bool(given.get("pareto")),
+        confirm_builds=given.get("confirm") or 1,
         cap=whole_numbers("--cap", given["cap"]),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tuner.commands import engine_options, export_options, options
+from tuner.commands import engine_options, export_options, options, search_options
 from tuner.errors import TunerError
 
 
@@ -33,6 +33,11 @@ def recommend(
     builds: options.Builds = 64,
     max_hours: options.MaxHours = None,
     seed: options.Seed = 0,
+    sampler: search_options.Sampler = search_options.DEFAULT_SAMPLER,
+    slo: search_options.Slo = None,
+    pareto: search_options.Pareto = False,
+    explain: search_options.Explain = False,
+    confirm: search_options.Confirm = 1,
     precision: engine_options.Precision = "fp16",
     flavour: engine_options.Flavour = "tensorrt",
     optimization_level: engine_options.OptimizationLevel = None,
@@ -46,6 +51,7 @@ def recommend(
     memory_limit: engine_options.MemoryLimit = None,
     device: engine_options.Device = 0,
     out: options.Out = "profile.json",
+    report: options.Report = None,
     to: export_options.To = None,
     to_file: export_options.ToFile = None,
     as_json: options.Json = False,
@@ -67,18 +73,27 @@ def recommend(
             "measurements are in the store), or --rule NAME for an unmeasured profile"
         )
     check_writable(out)
+    if report is not None:
+        check_writable(report)
     if to is not None:
         export_options.check_export(given)
     found = by_rule(given) if rule is not None else by_measurements(given)
     document = as_document(found)
     write_document(out, document)
+    if report is not None:
+        from tuner.commands.report import format_of, write_report
+
+        write_report(document, store, report, format_of(None, report))
     if as_json:
         print(document_text(document), end="")
     elif not quiet:
         from tuner.commands.console import results
+        from tuner.report.explained import explanation_view
         from tuner.report.terminal import recommendation_view
 
         results().print(recommendation_view(found))
+        if explain:
+            results().print(explanation_view(found))
         print(f"written: {out}")
     if to is not None:
         export_options.write_export({**given, "document": out})

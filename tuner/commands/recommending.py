@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 from tuner.commands import engine_options, options
 
 if TYPE_CHECKING:
+    from tuner.measurements.built_source import BuiltSource
     from tuner.measurements.source import ProfileSource
     from tuner.measurements.store import Store
     from tuner.model import Model
+    from tuner.recommendation.confirm import Confirm
     from tuner.recommendation.recommendation import Recommendation
     from tuner.traffic.traffic import Traffic
 
@@ -43,9 +45,11 @@ def by_measurements(given: dict[str, Any]) -> Recommendation:
         builds_here = model is not None and given["measurements"] is None and gpu_facts(given["device"])
         if model is not None and builds_here:
             traffic = read_logs(given, model)
-            source: ProfileSource = _built_source(given, model, store, traffic)
+            built = _built_source(given, model, store, traffic)
+            source: ProfileSource = built
+            confirm: Confirm | None = built.confirm
         else:
-            source = open_recorded(store, given["measurements"], model)
+            source, confirm = open_recorded(store, given["measurements"], model), None
             traffic = read_logs(given, source.model)
         with progress_bar("searching", quiet=given["quiet"]) as advance:
             return run(
@@ -56,10 +60,11 @@ def by_measurements(given: dict[str, Any]) -> Recommendation:
                 lambda trial, left: advance(
                     trial.number + 1, trial.number + 1 + left, f"opt {trial.profile.opt.short}"
                 ),
+                confirm=confirm,
             )
 
 
-def _built_source(given: dict[str, Any], model: Model, store: Store, traffic: Traffic) -> ProfileSource:
+def _built_source(given: dict[str, Any], model: Model, store: Store, traffic: Traffic) -> BuiltSource:
     """Real engines: there is a model, a GPU, and nothing recorded was asked for."""
     from tuner.measurements.built_source import BuildBudget, BuiltSource
     from tuner.recommendation.scored import under_cap

@@ -15,19 +15,23 @@ if TYPE_CHECKING:
 
 FORMATS = ("html", "md")
 
-Document = Annotated[str, typer.Argument(help="The document that recommend wrote.", metavar="FILE")]
+Document = Annotated[str, typer.Argument(help="The document that tuner recommend wrote.")]
+# The key is `report`, as for `recommend`: a key `out` in tuner.toml would name the document.
+Report = Annotated[
+    str,
+    options.option(
+        "--report", "Where the report goes.", short=("--out",), rich_help_panel="Output", metavar="FILE"
+    ),
+]
 Format = Annotated[
     str | None,
-    options.option("--format", "html or md; default by the ending of --out.", rich_help_panel="Output"),
-]
-Out = Annotated[
-    str, options.option("--out", "Where the report goes.", rich_help_panel="Output", metavar="FILE")
+    options.option("--format", "html or md; default by the file's ending.", rich_help_panel="Output"),
 ]
 
 
 def report(
-    document: Document = "profile.json",
-    out: Out = "report.html",
+    document: Document,
+    report: Report = "report.html",
     format: Format = None,
     store: options.StoreUrl = options.DEFAULT_STORE,
     quiet: options.Quiet = False,
@@ -39,12 +43,12 @@ def report(
     from tuner.recommendation.output_file import check_writable
     from tuner.report.document_file import read_document
 
-    form = format_of(format, out)
+    form = format_of(format, report)
     found = read_document(document)
-    check_writable(out)
-    write_report(found, store, out, form)
+    check_writable(report)
+    write_report(found, store, report, form)
     if not quiet:
-        print(f"written: {out}")
+        print(f"written: {report}")
 
 
 def format_of(asked: str | None, out: str) -> str:

@@ -106,7 +106,11 @@ def compare_with_engine(engine: trt.ICudaEngine, inputs: Sequence[InputRange]) -
                 found = engine_ranges(engine, [tensor.name], index)[tensor.name]
             else:
                 found = engine_values(engine, tensor.name, index)
-            if found != _bounds(wanted):
+            given = _bounds(wanted)
+            if wanted.values is not None:
+                # Release 8.6 tells no more than the first value of each bound.
+                given = [bound[: len(told)] for bound, told in zip(given, found, strict=False)]
+            if found != given:
                 raise _wrong(
                     f"profile {index}: input {tensor.name} was given {_bounds(wanted)}, "
                     f"the engine has {found}"

@@ -25,12 +25,13 @@ class TimingCache:
             return
         content = self.path.read_bytes() if self.path.is_file() else b""
         cache = config.create_timing_cache(content)
-        taken = cache is not None and config.set_timing_cache(cache, False)
-        self.loaded = bool(content) and bool(taken)
-        if content and not taken:
-            self.refused = "TensorRT did not take it"
-        if content and (complaint := log.matching(CACHE_TROUBLE)):
-            self.refused = complaint
+        self.refused = log.matching(CACHE_TROUBLE) if content else None
+        # Release 8.6 gives a cache even for bytes that it could not read, and crashes once that is set.
+        if self.refused is None:
+            taken = cache is not None and config.set_timing_cache(cache, False)
+            self.loaded = bool(content) and bool(taken)
+            if content and not taken:
+                self.refused = "TensorRT did not take it"
         if self.refused:
             log.add("WARNING", f"timing cache {self.path} is left as it is and not used: {self.refused}")
 

@@ -44,6 +44,16 @@ def _check_inputs(index: int, tensors: TensorRanges, network: Any) -> None:
     lacking = sorted(open_ones - set(tensors))
     if lacking:
         raise TunerError(f"profile {index} lacks the inputs {lacking}, which the network leaves open")
+    for name, range_ in tensors.items():
+        _check_shape(f"profile {index}: input {name}", range_, tuple(inputs[name].shape))
+
+
+def _check_shape(where: str, range_: TensorRange, shape: tuple[int, ...]) -> None:
+    """TensorRT takes another rank without a word and fails at the build; so it is named here."""
+    for bound, ours in (("min", range_.min), ("opt", range_.opt), ("max", range_.max)):
+        fits = len(ours) == len(shape) and all(b in (-1, a) for a, b in zip(ours, shape, strict=True))
+        if not fits:
+            raise TunerError(f"{where} has {bound} {list(ours)}, but the network has {list(shape)} there")
 
 
 def _made(index: int, tensors: TensorRanges, builder: Any, network: Any) -> Any:

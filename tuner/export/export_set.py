@@ -74,6 +74,14 @@ def _in_shapes(document: ProfileDocument, profiles: ProfileSet) -> ExportSet:
     return ExportSet(ranges, tuple(one.tensor_ranges(document.model) for one in ranges))
 
 
+NO_RANGES = "the model leaves no dimension open, so it needs no profile and there is nothing to set"
+
+
+def has_ranges(found: ExportSet) -> bool:
+    """False for a model without an open dimension: no flags may be given for it then."""
+    return bool(found.tensors[0])
+
+
 def bound_of(tensors: TensorRanges, bound: str) -> dict[str, tuple[int, ...]]:
     """What a consumer is given for `min`, `opt` or `max`: an input's shape, of a shape tensor its values."""
     found = {}

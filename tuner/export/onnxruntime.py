@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 
 from tuner.errors import TunerError
-from tuner.export.export_set import ExportSet, alternative, best_single, bound_of
+from tuner.export.export_set import NO_RANGES, ExportSet, alternative, best_single, bound_of, has_ranges
 from tuner.export.exported import Exported, ExportOptions
 from tuner.recommendation.profile_document import ProfileDocument
 
@@ -25,14 +25,18 @@ def onnxruntime_json(document: ProfileDocument, options: ExportOptions) -> Expor
     """The provider options as a JSON object."""
     found = _single(document, options)
     text = json.dumps(provider_options(found), indent=2, ensure_ascii=False)
-    return Exported(text + "\n", (*found.notes, PROFILE_ZERO))
+    return Exported(text + "\n", _notes(found))
 
 
 def onnxruntime_python(document: ProfileDocument, options: ExportOptions) -> Exported:
     """Python source with the list of providers for `onnxruntime.InferenceSession`."""
     found = _single(document, options)
     entries = "".join(f"    {key!r}: {value!r},\n" for key, value in provider_options(found).items())
-    return Exported(_SOURCE.replace("OPTIONS\n", entries), (*found.notes, PROFILE_ZERO))
+    return Exported(_SOURCE.replace("OPTIONS\n", entries), _notes(found))
+
+
+def _notes(found: ExportSet) -> tuple[str, ...]:
+    return (*found.notes, PROFILE_ZERO if has_ranges(found) else NO_RANGES)
 
 
 def _single(document: ProfileDocument, options: ExportOptions) -> ExportSet:
@@ -49,6 +53,8 @@ def _single(document: ProfileDocument, options: ExportOptions) -> ExportSet:
 
 def provider_options(found: ExportSet) -> dict[str, str]:
     (tensors,) = found.tensors
+    if not tensors:
+        return {}
     refused = [name for name in tensors if not name or ":" in name or "," in name]
     if refused:
         raise TunerError(

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterator
 
 from tuner.errors import TunerError
-from tuner.export.export_set import asked_set, bound_of
+from tuner.export.export_set import NO_RANGES, asked_set, bound_of, has_ranges
 from tuner.export.exported import Exported, ExportOptions
 from tuner.recommendation.profile_document import ProfileDocument, TensorRanges
 
@@ -23,9 +23,10 @@ _BOUNDS = ("min", "opt", "max")
 def polygraphy_arguments(document: ProfileDocument, options: ExportOptions) -> Exported:
     """One shell line of arguments, or with `as_json` the argument vector as a JSON list."""
     found = asked_set(document, options)
-    vector = [argument for tensors in found.tensors for argument in _arguments(tensors)]
+    ranged = has_ranges(found)
+    vector = [argument for tensors in found.tensors for argument in _arguments(tensors)] if ranged else []
     text = json.dumps(vector, ensure_ascii=False) if options.as_json else shlex.join(vector)
-    return Exported(text + "\n", found.notes)
+    return Exported(text + "\n", found.notes if ranged else (*found.notes, NO_RANGES))
 
 
 def _arguments(tensors: TensorRanges) -> Iterator[str]:

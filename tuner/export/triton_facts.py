@@ -75,9 +75,14 @@ def triton_facts(document: ProfileDocument, options: ExportOptions) -> TritonFac
         profile_count=len(found),
         preferred_batch_sizes=_preferred(found, batch, largest, options),
         queue_delay_us=options.queue_delay_us,
-        set_text=tuple(f"profile {i}: {one}" for i, one in enumerate(found.ranges)),
+        set_text=_set_text(found),
         notes=tuple(notes),
     )
+
+
+def _set_text(found: ExportSet) -> tuple[str, ...]:
+    axes = " x ".join(found.ranges[0].axes)
+    return tuple(f"profile {i} ({axes}): {one}" for i, one in enumerate(found.ranges)) if axes else ()
 
 
 def _set_for_triton(document: ProfileDocument, model: Model, options: ExportOptions) -> ExportSet:

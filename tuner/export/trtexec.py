@@ -14,7 +14,7 @@ import re
 import shlex
 
 from tuner.errors import TunerError
-from tuner.export.export_set import ExportSet, asked_set, bound_of
+from tuner.export.export_set import NO_RANGES, ExportSet, asked_set, bound_of, has_ranges
 from tuner.export.exported import Exported, ExportOptions, tensorrt_version
 from tuner.recommendation.profile_document import ProfileDocument, TensorRanges
 
@@ -36,7 +36,9 @@ def trtexec(document: ProfileDocument, options: ExportOptions) -> Exported:
         )
     if len(found) > 1 and version is None:
         notes.append("several profiles need trtexec of TensorRT 10.0 or later; say which with --for-version")
-    vector = arguments(found, stars=is_old)
+    if not has_ranges(found):
+        notes.append(NO_RANGES)
+    vector = arguments(found, stars=is_old) if has_ranges(found) else []
     text = json.dumps(vector, ensure_ascii=False) if options.as_json else shlex.join(vector)
     return Exported(text + "\n", tuple(notes))
 

@@ -45,6 +45,7 @@ class FileColumns:
         told = [str(shape) for shape in self.shapes]
         told += [str(column) for column in self.axes if column is not None]
         told += [f"counts are in column '{self.count}'"] if self.count else []
+        told += [str(column) for column in self.fixed]
         unit = f", in {self.time_unit}" if self.time_unit else ""
         return told + ([f"times are in column '{self.time}'{unit}"] if self.time else [])
 
@@ -142,7 +143,7 @@ def answer(question: Question, layout: Layout) -> FileColumns:
     )
     count = settings.count or _only("counts", "--count", _count_names(question), layout)
     taken = {column.name for column in axes if column is not None}
-    time = settings.time or _only("times", "--time", (synonyms.TIME,), layout)
+    time = settings.time or _only("times", "--time", (synonyms.TIME, synonyms.DATE), layout)
     return FileColumns(
         axes,
         shapes,

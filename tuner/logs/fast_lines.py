@@ -34,8 +34,8 @@ def can_read_fast(source: Source, compression: str | None, layout: Layout) -> bo
     return is_local and compression is None and not has_wildcard and len(set(names)) == len(names)
 
 
-def fast_pieces(source: Source, layout: Layout, wanted: Wanted) -> Iterator[Piece]:
-    """Raises Refused where a line is no JSON object, is blank, or is longer than DuckDB keeps."""
+def fast_pieces(source: Source, layout: Layout, bytes_per_line: float, wanted: Wanted) -> Iterator[Piece]:
+    """Raises Refused where a line is no JSON object, blank or too long; `bytes_per_line` is an estimate."""
     import duckdb
 
     places = {name: layout[name] for name in known_names(wanted.names, layout)}
@@ -46,7 +46,7 @@ def fast_pieces(source: Source, layout: Layout, wanted: Wanted) -> Iterator[Piec
         with duckdb.connect(config={"threads": _THREADS}) as connection:
             relation = connection.sql(_QUERY.format(columns=_columns(places)), params=[source.path])
             for batch in relation.to_arrow_reader(_BATCH_ROWS):
-                yield partial(_block, batch, row, places)
+                yield partial(_block, batch, (row, bytes_per_line), places)
                 row += batch.num_rows
         if row != _line_count(source):
             raise Refused(source.name)  # DuckDB passes blank lines over, which shifts the numbers of rows
@@ -64,14 +64,15 @@ def _line_count(source: Source) -> int:
 
 
 _QUERY = f"""
-    select * from read_json(?, format = 'newline_delimited', columns = {{columns}},
+    select * from read_json(?, format = 'newline_delimited', records = true, columns = {{columns}},
                             compression = 'none', maximum_object_size = {_LONGEST_LINE_BYTES})
 """
 
 
-def _block(batch: Any, first_row: int, places: Mapping[str, Place]) -> Iterator[Block]:
+def _block(batch: Any, where: tuple[int, float], places: Mapping[str, Place]) -> Iterator[Block]:
+    first_row, bytes_per_line = where
     columns = {name: take_column(batch, place.keys) for name, place in places.items()}
-    yield Block(columns, batch.num_rows, first_row)
+    yield Block(columns, batch.num_rows, first_row, byte_count=round(batch.num_rows * bytes_per_line))
 
 
 def _columns(places: Mapping[str, Place]) -> str:

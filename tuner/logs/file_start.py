@@ -19,6 +19,7 @@ _FOREIGN = (
     (b"\xfe\xff", "UTF-16 text"),
     (b"SQLite format 3", "an SQLite database"),
 )  # fmt: skip
+_ACCEPTED = "accepted are Parquet, JSON and CSV, plain or gzip, zstd, bz2"
 _BOM = b"\xef\xbb\xbf"
 START_BYTES = 1 << 18
 
@@ -43,18 +44,15 @@ def read_start(source: Source) -> FileStart:
         return FileStart("parquet", None, b"")
     for start, kind in _FOREIGN:
         if magic.startswith(start):
-            raise DamagedFile(
-                source.name, f"is {kind}; accepted are Parquet, JSON and CSV, plain or gzip, zstd, bz2"
-            )
+            raise DamagedFile(source.name, f"is {kind}; {_ACCEPTED}")
     compression = next((kind for start, kind in _COMPRESSIONS if magic.startswith(start)), None)
     with plain_bytes(source, compression) as stream:
         head = bytes(stream.read(START_BYTES))
     head = head.removeprefix(_BOM)
-    if b"\x00" in head[:4096]:
-        raise DamagedFile(
-            source.name, "is binary data; accepted are Parquet, JSON and CSV, plain or gzip, zstd, bz2"
-        )
-    return FileStart(_form(head, source.base_name), compression, head)
+    form = _form(head, source.base_name)
+    if form == "csv" and b"\x00" in head[:4096]:
+        raise DamagedFile(source.name, f"is binary data; {_ACCEPTED}")
+    return FileStart(form, compression, head)
 
 
 def _form(head: bytes, name: str) -> str:

@@ -19,6 +19,9 @@ class FixedColumn:
     value: int
     tensor: str
 
+    def __str__(self) -> str:
+        return f"{self.tensor} is fixed at {self.value} where logs have '{self.name}'; no other value can run"
+
 
 def fixed_columns(model: Model | None, layout: Layout) -> tuple[FixedColumn, ...]:
     """Image sizes in the log that an input fixes. The batch is left alone: a server splits it."""

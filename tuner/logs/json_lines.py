@@ -40,7 +40,9 @@ def open_json_lines(source: Source, start: FileStart) -> LogFile | None:
         return None
     layout = layout_of_objects(objects)
     pieces = partial(_pieces, source, start.compression, layout)
-    fast = partial(fast_pieces, source, layout) if can_read_fast(source, start.compression, layout) else None
+    fast = None
+    if can_read_fast(source, start.compression, layout):
+        fast = partial(fast_pieces, source, layout, 1 + sum(map(len, sample)) / len(sample))
     spans = None
     if start.compression is None:
         blocks = -(-source.byte_count // BLOCK_BYTES)
@@ -185,9 +187,11 @@ def _read_block(lines: bytes, where: tuple[int, int], places: dict[str, Place]) 
 def _typed(lines: bytes, places: dict[str, Place]) -> Any:
     """The block as Arrow reads it, None where a value or a line is not what the first lines showed."""
     schema = _schema(places)
-    if schema is None:
-        return None
     line_count = lines.count(b"\n") + (not lines.endswith(b"\n"))
+    # Arrow loses count of its fields over a line that is a bare value.
+    object_count = lines.count(b"\n{") + lines.startswith(b"{")
+    if schema is None or object_count != line_count:
+        return None
     options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     try:
         table = pj.read_json(

@@ -51,7 +51,9 @@ def whole_number(value: Any, limits: Limits) -> tuple[int, int]:
 
 
 def _from_number(value: int | float | Decimal, limits: Limits) -> tuple[int, int]:
-    if not isinstance(value, int) and not math.isfinite(value):
+    if not (
+        value.is_finite() if isinstance(value, Decimal) else isinstance(value, int) or math.isfinite(value)
+    ):
         return 0, reasons.NOT_FINITE
     if value > limits.largest:
         return 0, reasons.TOO_LARGE
@@ -126,7 +128,7 @@ def _from_integers(column: pa.Array, limits: Limits) -> tuple[Int64Array, Reason
         values, codes = _from_integers(column.fill_null(limits.least), limits)
         codes = np.zeros(len(values), np.uint8) if codes is None else codes
         codes[null] = reasons.MISSING
-        return values, codes
+        return np.where(null, 0, values), codes
     values = column.to_numpy()
     if not len(values) or (values.min() >= limits.least and values.max() <= limits.largest):
         return values.astype(np.int64, copy=False), None

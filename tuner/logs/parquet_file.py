@@ -35,7 +35,9 @@ def open_parquet(source: Source) -> LogFile:
 def _opened(source: Source, metadata: Any) -> Any:
     handle = source.filesystem.open_input_file(source.path)
     try:
-        return pq.ParquetFile(handle, metadata=metadata, pre_buffer=False, buffer_size=1 << 20)
+        return pq.ParquetFile(
+            handle, metadata=metadata, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True
+        )
     except BaseException:
         handle.close()
         raise

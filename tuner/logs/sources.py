@@ -168,6 +168,8 @@ def _matching(filesystem: Any, pattern: str, prefix: str, notes: list[str]) -> I
         raise TunerError(f"logs {prefix}{pattern}: no file matches")
     yield from _finished(filesystem, folder, prefix, chosen, notes)
     for info in folders:
+        if _is_hidden(_below(info.path, folder)):
+            continue
         yield from _in_folder(filesystem, info.path, prefix, notes)
 
 
@@ -200,9 +202,13 @@ def _finished(
         notes.append(f"{prefix}{folder}: left out {count} {why}")
 
 
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in path.split("/"))
+
+
 def _why_left_out(path: str, byte_count: int) -> str | None:
     parts = path.split("/")
-    if any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts):
+    if _is_hidden(path):
         return "hidden or unfinished files"
     if not byte_count:
         return "empty files"

@@ -39,8 +39,9 @@ COUNT = (
 TIME = (
     "timestamp", "time", "ts", "datetime", "@timestamp", "arrival", "arrival_time", "arrived_at",
     "arrival_timestamp", "created_at", "start_time", "request_time", "event_time", "timestamp_ms",
-    "timestamp_us", "timestamp_ns", "time_ms", "ts_ms", "bucket_start", "date",
+    "timestamp_us", "timestamp_ns", "time_ms", "ts_ms", "bucket_start",
 )  # fmt: skip
+DATE = ("date", "event_date", "log_date")
 BOUND = ("le",)
 SHAPE = ("shape", "input_shape", "shapes", "input_shapes", "dims")
 

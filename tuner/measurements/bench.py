@@ -87,6 +87,11 @@ class Bench:
     def recorded(self, engine: BuiltEngine) -> RecordedEngine:
         return RecordedEngine(engine, tuple(self.store.measurements(engine.spec.key, engine.repeat)))
 
+    def built(self, spec: EngineSpec) -> BuiltEngine:
+        """The newest build of a spec that the store knows, which is built now if there is none."""
+        known = self.builds(spec)
+        return known[-1] if known else self.build(spec, 0)
+
     def build(self, spec: EngineSpec, repeat: int) -> BuiltEngine:
         """Build a spec and store the outcome, which is a failure with its reason where there is no plan."""
         plan_path = self.tools.plans.path(spec.key, repeat)

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.axes import Size
-from tuner.errors import EngineError, TunerError
+from tuner.errors import BuildFailed, EngineError
 from tuner.measurements.bench import Bench
-from tuner.measurements.curve import Curve
 from tuner.measurements.flat_parquet import RecordedEngine
 from tuner.measurements.grid import LARGEST_ERROR, choose_grid, interpolation_error, refined
 from tuner.measurements.measurement import BuiltEngine, Mode
@@ -100,6 +99,34 @@ class BuiltSource:
             self._known[profile] = outcome
         return self._known[profile]
 
+    def confirm(self, profiles: ProfileSet, count: int = 1) -> list[MeasuredProfile]:
+        """The set built as one engine `count` times, outside of the budget, and each profile timed in each.
+
+        Raises EngineError where a build or a timing fails.
+        """
+        bench = self._bench
+        spec = bench.spec(profiles)
+        known = [engine for engine in bench.builds(spec) if engine.is_built]
+        engines = known[-count:]
+        first = max((engine.repeat for engine in bench.builds(spec)), default=-1) + 1
+        engines += [bench.build(spec, first + i) for i in range(count - len(engines))]
+        for engine in engines:
+            if not engine.is_built:
+                raise BuildFailed(engine.reason or "not known", engine.outcome)
+            for index, profile in enumerate(profiles):
+                self._fill_in(engine, choose_grid(self._histogram, profile).sizes, index)
+        recorded = [bench.recorded(engine) for engine in engines]
+        return [
+            measured_profile(
+                profile,
+                [
+                    RecordedEngine(r.engine, tuple(m for m in r.measurements if m.profile_index == index))
+                    for r in recorded
+                ],
+            )
+            for index, profile in enumerate(profiles)
+        ]
+
     def _measure(self, profile: OptimizationProfile, stop: Stop | None) -> MeasuredProfile | FailedProfile:
         bench = self._bench
         spec = bench.spec(ProfileSet((profile,)))
@@ -164,45 +191,6 @@ class BuiltSource:
             self._used[f"{one.engine.spec.key}.{one.engine.repeat}"] = one
         return measured
 
-    def _fill_in(self, engine: BuiltEngine, sizes: NDArray[np.int64]) -> None:
+    def _fill_in(self, engine: BuiltEngine, sizes: NDArray[np.int64], index: int = 0) -> None:
         axes = self._bench.model.axes
-        self._bench.time(engine, [(0, Size(axes, tuple(row))) for row in sizes.tolist()])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfirmedSet:
-    """A profile set built as one engine and timed: a curve for each profile, in order, and the build."""
-
-    engine: BuiltEngine
-    curves: tuple[Curve, ...]
-
-
-def confirm_set(
-    bench: Bench, profiles: ProfileSet, sizes_by_profile: Sequence[NDArray[np.int64]], mode: Mode
-) -> ConfirmedSet:
-    """Build a set as one engine and time each profile at the sizes that it is to serve.
-
-    Raises EngineError where the build or a timing fails.
-    """
-    spec = bench.spec(profiles)
-    built = [engine for engine in bench.builds(spec) if engine.is_built]
-    engine = built[-1] if built else bench.build(spec, len(bench.builds(spec)))
-    if not engine.is_built:
-        raise EngineError(engine.reason or "not known", engine.outcome)
-    axes = bench.model.axes
-    places = [
-        (index, Size(axes, tuple(row)))
-        for index, sizes in enumerate(sizes_by_profile)
-        for row in sizes.tolist()
-    ]
-    bench.time(engine, places)
-    measurements = bench.recorded(engine).measurements
-    curves = []
-    for index, profile in enumerate(profiles):
-        own = {m.size: m.summary.p50_ms for m in measurements if (m.profile_index, m.mode) == (index, mode)}
-        if not own:
-            raise TunerError(f"profile {index} of the confirmed set serves no size; ask for fewer profiles")
-        ordered = sorted(own, key=lambda size: size.values)
-        rows = np.array([size.values for size in ordered], dtype=np.int64)
-        curves.append(Curve(profile, rows, np.array([own[s] for s in ordered])))
-    return ConfirmedSet(engine=engine, curves=tuple(curves))
+        self._bench.time(engine, [(index, Size(axes, tuple(row))) for row in sizes.tolist()])

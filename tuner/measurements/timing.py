@@ -39,7 +39,7 @@ class SamplingRule:
     block: int = 10
     min_samples: int = 20
     max_samples: int = 300
-    max_ms: float = 1500.0
+    max_ms: float = 500.0
     warmup_block: int = 4
     warmup_blocks: int = 12
     warmup_change: float = 0.02

@@ -42,27 +42,65 @@ def route_profile_zero(profiles: ProfileSet, sizes: NDArray[np.int64]) -> IndexA
     return np.where(covering[0], 0, NOT_COVERED)
 
 
+def route_sticky(profiles: ProfileSet, sizes: NDArray[np.int64]) -> IndexArray:
+    """Requests in order of arrival: each stays with the profile of the one before while that covers.
+
+    Where it does not, the first covering profile in the set's order takes over; a request that none covers
+    changes nothing. Profile 0 is in place at first.
+    """
+    covering = _covering(profiles, sizes)
+    first = _chosen(covering.argmax(axis=0), covering)
+    served, current = np.empty(len(sizes), dtype=np.int64), 0
+    for row in range(len(sizes)):
+        if first[row] == NOT_COVERED:
+            served[row] = NOT_COVERED
+            continue
+        if not covering[current, row]:
+            current = int(first[row])
+        served[row] = current
+    return served
+
+
 def route_nearest_opt(profiles: ProfileSet, sizes: NDArray[np.int64], model: Model) -> IndexArray:
     """As Triton's TensorRT backend chooses (its `instance_state.cc`).
 
-    Among covering profiles the least sum over input tensors of |opt[0] - B| plus, for i >= 1,
-    |opt[i] - shape[i-1]| with shape[0] = B, the batch: each dimension is compared with its left neighbour,
-    so the last one never counts. Ties go to the lower index.
+    Among covering profiles the least distance; ties go to the lower index.
     """
     covering = _covering(profiles, sizes)
-    distances = np.zeros(covering.shape)
-    axes = profiles.axes
-    shapes = [model.tensor_shapes(Size(axes, tuple(row))) for row in sizes.tolist()]
-    for index, profile in enumerate(profiles):
-        opt = model.tensor_shapes(profile.opt)
-        for column, shape in enumerate(shapes):
-            distances[index, column] = sum(
-                abs(o - s)
-                for name in shape
-                for o, s in zip(opt[name], (*shape[name][:1], *shape[name][:-1]), strict=True)
-            )
-    ranked = np.where(covering, distances, np.inf)
+    opts = np.array([profile.opt.values for profile in profiles], dtype=np.int64)
+    ranked = np.where(covering, opt_distances(opts, sizes, profiles.axes, model), np.inf)
     return _chosen(ranked.argmin(axis=0), covering)
+
+
+def opt_distances(
+    opts: NDArray[np.int64], sizes: NDArray[np.int64], axes: tuple[str, ...], model: Model
+) -> NDArray[np.float64]:
+    """What `nearest_opt` compares, shape (opts, sizes).
+
+    The sum over input tensors of |opt[0] - B| plus, for i >= 1, |opt[i] - shape[i-1]| with shape[0] = B, the
+    batch: each dimension is compared with its left neighbour, so the last one never counts.
+    """
+    own, _ = _all_dims(opts, axes, model)
+    others, left = _all_dims(sizes, axes, model)
+    distances = np.zeros((len(opts), len(sizes)))
+    for dim in range(own.shape[1]):
+        distances += np.abs(own[:, dim, None] - others[None, :, left[dim]])
+    return distances
+
+
+def _all_dims(
+    sizes: NDArray[np.int64], axes: tuple[str, ...], model: Model
+) -> tuple[NDArray[np.float64], list[int]]:
+    """Every dimension of every input, shape (sizes, dimensions), and the place of its left neighbour."""
+    rows, left = [], list[int]()
+    for values in sizes.tolist():
+        shapes = model.tensor_shapes(Size(axes, tuple(values))).values()
+        rows.append([dim for shape in shapes for dim in shape])
+        if not left:
+            for shape in shapes:
+                start = len(left)
+                left.extend(max(start, start + dim - 1) for dim in range(len(shape)))
+    return np.array(rows, dtype=np.float64).reshape(len(rows), -1), left
 
 
 @dataclass(frozen=True, slots=True)

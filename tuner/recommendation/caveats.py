@@ -8,6 +8,7 @@ from tuner.measurements.source import SourceFacts
 from tuner.recommendation.recommendation import Caveat, Evaluated
 from tuner.recommendation.scored import ScoredTraffic
 from tuner.search.search import SearchResult
+from tuner.search.study import SCORED
 
 LARGEST_INTERPOLATED_SHARE = 0.2
 LARGEST_HOLDOUT_GAP = 0.1
@@ -49,7 +50,6 @@ def _of_measuring(chosen: Evaluated, facts: SourceFacts) -> Iterator[Caveat]:
             f"{facts.environment.tensorrt}, not measured in this run: they hold for that GPU, version and "
             "model only",
         )
-    yield Caveat("not_confirmed", "the set was not built as one engine and measured again")
     if chosen.tune is not None and chosen.tune.interpolated_share > LARGEST_INTERPOLATED_SHARE:
         yield Caveat(
             "interpolated",
@@ -67,7 +67,13 @@ def _of_search(scored: ScoredTraffic, chosen: Evaluated, found: SearchResult) ->
                 f"the held-out traffic costs {gap:.1%} more than the tuned part: the traffic moves, "
                 "tune again soon and on a longer log",
             )
-    failed = sum(1 for trial in found.trials if trial.value is None)
+    for opt, axis in found.edges if found.is_open else ():
+        yield Caveat(
+            "edge",
+            f"the opt {opt} lies on the edge of what was tried on the axis {axis}: a better one may lie "
+            "beyond, allow it with a larger --cap or more --builds",
+        )
+    failed = sum(1 for trial in found.trials if trial.outcome not in (SCORED, "pruned"))
     if failed:
         yield Caveat(
             "failed_trials", f"{failed} of {len(found.trials)} trials gave no curve; see the evidence"

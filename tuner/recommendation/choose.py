@@ -1,43 +1,99 @@
-"""Chooses among the best sets of each size, and gives the chosen profiles their final ranges."""
+"""Chooses among contenders by what they gain past noise, and gives profiles their final ranges."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tuner.axes import Size
 from tuner.errors import NothingFeasible
+from tuner.measurements.source import MeasuredProfile
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
+from tuner.profiles.routing import RoutingTable
+from tuner.recommendation.gain import Gain, Served
+from tuner.recommendation.recommendation import Evaluated
 from tuner.search.compose import ComposedSet
 
-LEAST_GAIN_OF_A_PROFILE = 0.01
-"""What one more profile has to gain; less than the spread between builds of one profile is not worth it."""
+LEAST_GAIN = 0.01
+"""What a set with more profiles, or another kind of set, has to gain besides being past noise."""
 
 
-def choose_count(sets: Sequence[ComposedSet], max_profiles: int, *, exactly: int | None) -> ComposedSet:
-    """The set to recommend: exactly so many profiles, or the fewest that come near the best.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """A set that may be recommended, with its final ranges and how it serves the traffic that decides."""
 
-    A set with more profiles wins only if it is better by `LEAST_GAIN_OF_A_PROFILE` than the set chosen so
-    far.
+    name: str
+    rows: tuple[int, ...]
+    measured: tuple[MeasuredProfile, ...]
+    evaluated: Evaluated
+    routing: RoutingTable
+    served: Served
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The contender to recommend, and in a sentence each why not the others."""
+
+    chosen: Contender
+    reasons: tuple[str, ...]
+
+
+def allowed_counts(sets: Sequence[ComposedSet], max_profiles: int, *, exactly: int | None) -> list[int]:
+    """Numbers of profiles that may be recommended: those that serve everything and keep every limit.
+
+    Raises NothingFeasible where there is none.
     """
-    by_count = {len(composed.rows): composed for composed in sets}
-    if exactly is not None:
-        if exactly not in by_count:
-            raise NothingFeasible(
-                f"no set of exactly {exactly} profiles serves all traffic; sets of "
-                f"{sorted(by_count)} profiles do, ask for one of them with --profiles"
-            )
-        return by_count[exactly]
-    allowed = sorted(count for count in by_count if count <= max_profiles)
-    if not allowed:
+    serving = {len(s.rows): s for s in sets}
+    keeping = sorted(count for count, s in serving.items() if s.overrun <= 0)
+    if exactly is not None and exactly not in serving:
+        raise NothingFeasible(
+            f"no set of exactly {exactly} profiles serves all traffic; sets of "
+            f"{sorted(serving)} profiles do, ask for one of them with --profiles"
+        )
+    wanted = [c for c in keeping if (c == exactly if exactly is not None else c <= max_profiles)]
+    if wanted:
+        return wanted
+    within = [s for c, s in serving.items() if (c == exactly if exactly is not None else c <= max_profiles)]
+    if not within:
         raise NothingFeasible(f"no set of up to {max_profiles} measured profiles serves all traffic")
-    chosen = by_count[allowed[0]]
-    for count in allowed[1:]:
-        if by_count[count].value < chosen.value * (1 - LEAST_GAIN_OF_A_PROFILE):
-            chosen = by_count[count]
-    return chosen
+    nearest = min(within, key=lambda s: s.overrun)
+    raise NothingFeasible(
+        f"no measured set keeps every --slo: the nearest one, of {len(nearest.rows)} profiles, is "
+        f"{nearest.overrun:.1%} over its worst limit; allow more with --slo, or measure more with --builds"
+    )
+
+
+def choose(
+    by_count: Mapping[int, Contender],
+    others: Sequence[Contender],
+    gain_of: Callable[[Contender, Contender], Gain],
+) -> Choice:
+    """The set with the fewest profiles, unless a larger one or one of another kind is better past noise.
+
+    `gain_of(old, new)` is the gain of the new one on the traffic that decides.
+    """
+    counts = sorted(by_count)
+    chosen = by_count[counts[0]]
+    reasons = []
+    for rival in (*(by_count[count] for count in counts[1:]), *others):
+        if rival.rows == chosen.rows:
+            continue
+        gain = gain_of(chosen, rival)
+        if gain.value >= LEAST_GAIN and gain.low > 0:
+            reasons.append(f"{rival.name} gains {gain} over {chosen.name}")
+            chosen = rival
+        elif gain.value <= 0:
+            reasons.append(f"{rival.name} is no better than {chosen.name}: it gains {gain}")
+        else:
+            why = "no more than noise" if gain.low <= 0 else f"less than {LEAST_GAIN:.0%}"
+            reasons.append(f"{rival.name} gains {gain} over {chosen.name}: {why}")
+    return Choice(chosen, tuple(reasons))
 
 
 def final_ranges(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,14 @@ from tuner.model import Model
 from tuner.model_inputs import model_as_dict
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.profiles.routing import RoutingTable
+from tuner.recommendation.explain import Explanation
 from tuner.recommendation.output_file import replace_file
+from tuner.recommendation.pareto import FrontSet
 from tuner.recommendation.reading_document import SCHEMA_VERSION
-from tuner.recommendation.recommendation import Evaluated, Evidence, Recommendation
+from tuner.recommendation.recommendation import Confirmation, Evaluated, Evidence, Recommendation
 from tuner.replay.coverage import Coverage
 from tuner.replay.score import Score
+from tuner.traffic.drift import periods
 from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.traffic import Traffic
 
@@ -56,6 +59,8 @@ def as_document(recommendation: Recommendation) -> Json:
         ],
         "routing": _routing(recommendation.routing),
         "expected": _expected(recommendation) if recommendation.chosen.tune else None,
+        "explanation": _explanation(recommendation.explanation),
+        "pareto": None if recommendation.pareto is None else [_front_set(s) for s in recommendation.pareto],
         "alternatives": {
             policy: _alternative(recommendation.alternatives.get(policy))
             for policy in ("nearest_opt", "profile_zero", "first_fit", "sticky")
@@ -102,7 +107,7 @@ def _expected(recommendation: Recommendation) -> Json:
         "weight": recommendation.weight,
         "unit": "ms",
         "value": _rounded(chosen.tune.value),
-        "interval": None,
+        "interval": _interval(recommendation.interval),
         "tune": _score(chosen.tune),
         "holdout": _score(chosen.holdout),
         "holdout_by": recommendation.traffic.holdout_by,
@@ -112,6 +117,36 @@ def _expected(recommendation: Recommendation) -> Json:
         "by_profile_count": [
             {"profiles": count, "value": _rounded(recommendation.by_count[count])} for count in counts
         ],
+    }
+
+
+def _interval(interval: tuple[float, float] | None) -> list[float] | None:
+    return None if interval is None else [_rounded(value) for value in interval]
+
+
+def _explanation(explanation: Explanation | None) -> Json | None:
+    if explanation is None:
+        return None
+    second = explanation.second_best
+    return {
+        "dropping": [None if rise is None else _rounded(rise) for rise in explanation.dropping],
+        "second_best": None
+        if second is None
+        else {
+            "opts": [opt.as_dict() for opt in second.opts],
+            "value": _rounded(second.value),
+            "worse_by": _rounded(second.worse_by),
+        },
+        "reasons": list(explanation.reasons),
+    }
+
+
+def _front_set(found: FrontSet) -> Json:
+    return {
+        "opts": [opt.as_dict() for opt in found.opts],
+        "value": _rounded(found.value),
+        "device_memory_bytes": found.memory_bytes,
+        "build_s": None if found.build_s is None else _rounded(found.build_s),
     }
 
 
@@ -178,12 +213,20 @@ def _traffic(traffic: Traffic, coverage: Coverage | None) -> Json:
         },
         "uncovered": _coverage(coverage),
         "notes": list(traffic.notes),
+        "over_time": [
+            {
+                "start": period.start.isoformat(),
+                "rows": period.count,
+                "percentiles": {name: _percentiles(p) for name, p in period.percentiles.items()},
+            }
+            for period in periods(traffic)
+        ],
         "histogram": _histogram(histogram),
     }
 
 
-def _percentiles(values: list[int]) -> Json:
-    return {f"p{percent}": value for percent, value in zip(_PERCENTS, values, strict=True)}
+def _percentiles(values: Sequence[float]) -> Json:
+    return {f"p{percent}": int(value) for percent, value in zip(_PERCENTS, values, strict=True)}
 
 
 def _coverage(coverage: Coverage | None) -> Json | None:
@@ -242,9 +285,23 @@ def _evidence(evidence: Evidence | None, model: Model | None) -> Json | str:
         "measurements": facts.measurement_count,
         "trials": evidence.trial_count,
         "failed_trials": dict(evidence.failed_trials),
+        "sampler": evidence.sampler,
         "stopped": evidence.stopped,
+        "gap": None if evidence.gap is None else _rounded(evidence.gap),
         "seed": evidence.seed,
         "confirmed": evidence.is_confirmed,
+        "confirmation": _confirmation(evidence.confirmation),
+    }
+
+
+def _confirmation(confirmation: Confirmation | None) -> Json | None:
+    if confirmation is None:
+        return None
+    confirmed = confirmation.confirmed
+    return {
+        "predicted": _rounded(confirmation.predicted),
+        "confirmed": None if confirmed is None else _rounded(confirmed),
+        "reason": confirmation.reason,
     }
 
 

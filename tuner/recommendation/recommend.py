@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from tuner.axes import Size
 from tuner.errors import TunerError
-from tuner.measurements.source import ProfileSource
-from tuner.profiles.profile import ProfileSet
-from tuner.profiles.routing import RoutingTable, route_best
+from tuner.measurements.source import MeasuredProfile, ProfileSource
+from tuner.profiles.routing import RoutingTable
 from tuner.profiles.rules import RULE_NAMES, profiles_by_rule
 from tuner.recommendation.caveats import caveats_of
-from tuner.recommendation.choose import choose_count, final_ranges
+from tuner.recommendation.confirm import Confirm, confirm_choice, confirmation_caveat
+from tuner.recommendation.contest import Contest
 from tuner.recommendation.evaluate import evaluate, evaluate_rules
-from tuner.recommendation.recommendation import Evaluated, Evidence, ProfileShare, Recommendation
+from tuner.recommendation.explain import explain
+from tuner.recommendation.pareto import pareto_front
+from tuner.recommendation.recommendation import (
+    Confirmation,
+    Evaluated,
+    Evidence,
+    ProfileShare,
+    Recommendation,
+)
 from tuner.recommendation.scored import RecommendSettings, ScoredTraffic, scored_traffic
 from tuner.replay.score import Judge, latency_table
-from tuner.search.compose import ComposedSet, best_sets
-from tuner.search.search import Problem, SearchResult, search
+from tuner.search.compose import best_sets
+from tuner.search.known import resources_of
+from tuner.search.policies import PolicyProblem, best_by_policy, router
+from tuner.search.search import Problem, SearchResult, SearchSettings, search
 from tuner.search.space import Space, space_of_candidates, space_of_traffic
-from tuner.search.study import Trial
+from tuner.search.study import SCORED, Trial
 from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.traffic import Traffic
 
-LISTED_SIZES = 2_000
-"""Sizes that a routing table lists at most, the heaviest ones."""
 MARGINAL_COUNTS = 6
 """Up to how many profiles the gain of one more is shown."""
 
 
-def recommend(
+def recommend(  # noqa: PLR0913  (the sixth is keyword-only)
     traffic: Traffic,
     source: ProfileSource,
     settings: RecommendSettings,
     storage_url: str,
     progress: Callable[[Trial, int], None] | None = None,
+    *,
+    confirm: Confirm | None = None,
 ) -> Recommendation:
-    """Search, choose, check on the holdout and compare with every rule.
+    """Search, choose, check on the holdout and compare with every rule; confirm where that can be done.
 
-    Raises NothingFeasible where nothing is covered or no set serves the traffic, TunerError where axes of
-    traffic and measurements differ.
+    Raises NothingFeasible where nothing is covered or no set serves the traffic within the limits,
+    TunerError where axes of traffic and measurements differ.
     """
     if traffic.axes != source.model.axes:
         raise TunerError(
@@ -48,70 +59,132 @@ def recommend(
             "map the log's columns with --axis"
         )
     scored = scored_traffic(traffic, source, settings)
-    judges = scored.judges
-    space = _space(source, scored)
-    mode, limit = settings.search.mode, settings.search.max_profiles
-    first_opts = _first_opts(judges.tune.histogram, limit, space)
-    problem = Problem(space, judges.tune, first_opts, source.model.content_hash or "")
-    found = search(problem, settings.search, source, storage_url, progress)
+    judges, limit = scored.judges, settings.search.max_profiles
+    found = search(
+        _problem(source, scored, settings), _searching(source, settings), source, storage_url, progress
+    )
     # After the search: where every profile costs a build, the rules get what is left of the budget.
-    rules = evaluate_rules(source, judges, mode, limit)
-    table = latency_table([m.curve(mode) for m in found.measured], judges.tune.histogram)
-    sets = best_sets(table, judges.tune, min(MARGINAL_COUNTS, len(found.measured)))
-    composed = choose_count(sets, limit, exactly=settings.profiles)
-    chosen, routing = _evaluated_set(composed, found, scored, settings)
-    alternatives = {}
-    if len(sets[0].rows) == 1:
-        alternatives["profile_zero"] = _evaluated_set(sets[0], found, scored, settings)[0]
+    rules = evaluate_rules(source, judges, settings.search.mode, limit)
+    measured = _with_rules(found.measured, rules, source, scored)
+    table = latency_table([m.curve(settings.search.mode) for m in measured], judges.tune.histogram)
+    sets = best_sets(
+        table, judges.tune, min(max(MARGINAL_COUNTS, limit), len(measured)), resources_of(measured)
+    )
+    contest = Contest(measured, scored, settings)
+    choice = contest.choice(sets, rules)
+    chosen = choice.chosen
+    places = {id(m): row for row, m in enumerate(measured)}
+    rows = [places[id(m)] for m in chosen.measured]
+    opts = [m.profile.opt for m in measured]
+    confirmation = (
+        confirm_choice(chosen.evaluated, chosen.routing, judges, settings, confirm)
+        if confirm is not None
+        else None
+    )
+    doubts = [confirmation_caveat(confirmation)]
     return Recommendation(
         decision="change",
         reason="no deployed set",
         model=source.model,
         traffic=traffic,
         coverage=scored.coverage,
-        chosen=chosen,
-        routing=routing,
-        shares=_shares(routing, judges.tune),
+        chosen=chosen.evaluated,
+        interval=contest.interval(chosen),
+        routing=chosen.routing,
+        shares=_shares(chosen.routing, judges.tune),
         objective=settings.objective,
         weight=settings.weight,
         by_count={len(s.rows): s.value for s in sets},
         rules=rules,
-        alternatives=alternatives,
-        evidence=_evidence(source, found, settings),
-        caveats=caveats_of(scored, chosen, source.facts, found),
+        alternatives=_alternatives(measured, source, scored, settings),
+        explanation=explain(table, judges.tune, rows, opts, choice.reasons),
+        pareto=pareto_front(table, judges.tune, measured, limit) if settings.pareto else None,
+        evidence=_evidence(source, found, settings, confirmation),
+        caveats=(
+            *caveats_of(scored, chosen.evaluated, source.facts, found),
+            *(d for d in doubts if d is not None),
+        ),
     )
 
 
-def _space(source: ProfileSource, scored: ScoredTraffic) -> Space:
+def _problem(source: ProfileSource, scored: ScoredTraffic, settings: RecommendSettings) -> Problem:
+    histogram, limit = scored.judges.tune.histogram, settings.search.max_profiles
     candidates = source.candidates()
     if candidates is None:
-        return space_of_traffic(scored.judges.tune.histogram, scored.bounds, model=source.model)
-    return space_of_candidates(candidates, *scored.bounds)
+        space = space_of_traffic(
+            histogram,
+            scored.bounds,
+            model=source.model,
+            cap=settings.cap,
+            also=_opts_of_rules(histogram, limit),
+        )
+    else:
+        space = space_of_candidates(candidates, *scored.bounds)
+    # Our own sampler knows better where to begin than the rules do.
+    first = () if settings.search.sampler == "curves" else _first_opts(histogram, limit, space)
+    return Problem(space, scored.judges.tune, first, source.model.content_hash or "")
+
+
+def _searching(source: ProfileSource, settings: RecommendSettings) -> SearchSettings:
+    """Where curves are only looked up, every candidate is: the model has nothing to save."""
+    return dataclasses.replace(settings.search, stops_early=source.candidates() is None)
+
+
+def _opts_of_rules(histogram: SizeHistogram, limit: int) -> tuple[Size, ...]:
+    return tuple(p.opt for name in RULE_NAMES for p in profiles_by_rule(name, histogram, limit))
 
 
 def _first_opts(histogram: SizeHistogram, limit: int, space: Space) -> tuple[Size, ...]:
     """The opts of the rules, or the nearest that can be had: a search starts where people start."""
-    wanted = (p.opt for name in RULE_NAMES for p in profiles_by_rule(name, histogram, limit))
+    wanted = _opts_of_rules(histogram, limit)
     return tuple(dict.fromkeys(space.nearest(opt.values, space.opts) for opt in wanted))
 
 
-def _evaluated_set(
-    composed: ComposedSet, found: SearchResult, scored: ScoredTraffic, settings: RecommendSettings
-) -> tuple[Evaluated, RoutingTable]:
-    """The set with its final ranges and routing table, scored as it will be served."""
-    measured = sorted(
-        (found.measured[row] for row in composed.rows),
-        key=lambda m: (m.profile.opt.work, m.profile.opt.values),
+def _with_rules(
+    measured: Sequence[MeasuredProfile],
+    rules: Mapping[str, Evaluated],
+    source: ProfileSource,
+    scored: ScoredTraffic,
+) -> list[MeasuredProfile]:
+    """What the search measured, and the profiles of rules that were measured for comparison."""
+    result = list(measured)
+    known = {m.profile.opt for m in result}
+    for rule in rules.values():
+        profile = rule.profiles.profiles[-1]
+        if rule.tune is None or rule.judged_at is not None or profile.opt in known:
+            continue
+        outcome = source.measure(profile, scored.judges.tune.histogram.sizes)  # known to the source
+        if isinstance(outcome, MeasuredProfile) and all(outcome.profile.covers(b) for b in scored.bounds):
+            known.add(profile.opt)
+            result.append(outcome)
+    return result
+
+
+def _alternatives(
+    measured: Sequence[MeasuredProfile],
+    source: ProfileSource,
+    scored: ScoredTraffic,
+    settings: RecommendSettings,
+) -> dict[str, Evaluated]:
+    """The best set under each routing policy that is not `best`."""
+    problem = PolicyProblem(
+        measured=tuple(measured),
+        judge=scored.judges.tune,
+        mode=settings.search.mode,
+        model=source.model,
+        bounds=scored.bounds,
+        max_profiles=settings.search.max_profiles,
     )
-    judge, mode = scored.judges.tune, settings.search.mode
-    histogram = judge.histogram
-    whole = ProfileSet(tuple(m.profile for m in measured))
-    table = latency_table([m.curve(mode) for m in measured], histogram)
-    served_by = route_best(whole, histogram.sizes, table.latency_ms)
-    profiles = final_ranges(whole.profiles, histogram.sizes, served_by, scored.bounds)
-    listed = {histogram.size(row): int(served_by[row]) for row in sorted(histogram.heaviest(LISTED_SIZES))}
-    routing = RoutingTable(profiles, listed)
-    return evaluate(profiles, measured, scored.judges, mode, routing.route), routing
+    return {
+        policy: evaluate(
+            routed.profiles,
+            routed.measured,
+            scored.judges,
+            settings.search.mode,
+            router(policy, routed.profiles, source.model),
+        )
+        for policy, routed in best_by_policy(problem).items()
+    }
 
 
 def _shares(routing: RoutingTable, judge: Judge) -> tuple[ProfileShare, ...]:
@@ -127,13 +200,21 @@ def _shares(routing: RoutingTable, judge: Judge) -> tuple[ProfileShare, ...]:
     )
 
 
-def _evidence(source: ProfileSource, found: SearchResult, settings: RecommendSettings) -> Evidence:
-    failed = Counter(trial.outcome for trial in found.trials if trial.value is None)
+def _evidence(
+    source: ProfileSource,
+    found: SearchResult,
+    settings: RecommendSettings,
+    confirmation: Confirmation | None,
+) -> Evidence:
+    failed = Counter(trial.outcome for trial in found.trials if trial.outcome != SCORED)
     return Evidence(
         facts=source.facts,
         mode=settings.search.mode.value,
         seed=settings.search.seed,
         trial_count=len(found.trials),
         failed_trials=dict(sorted(failed.items())),
+        sampler=settings.search.sampler,
         stopped=found.stopped,
+        gap=found.gap,
+        confirmation=confirmation,
     )

@@ -9,6 +9,8 @@ from tuner.measurements.source import SourceFacts
 from tuner.model import Model
 from tuner.profiles.profile import ProfileSet
 from tuner.profiles.routing import RoutingTable
+from tuner.recommendation.explain import Explanation
+from tuner.recommendation.pareto import FrontSet
 from tuner.replay.coverage import Coverage
 from tuner.replay.score import Score
 from tuner.traffic.traffic import Traffic
@@ -46,8 +48,24 @@ class ProfileShare:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """The objective in ms that was predicted for the set, and the one it reached as one engine.
+
+    `confirmed` is None where it could not be built or measured; `reason` then says why.
+    """
+
+    predicted: float
+    confirmed: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What the numbers rest on; None is a fact that is not known."""
+    """What the numbers rest on; None is a fact that is not known.
+
+    `gap` is what a further build is expected to gain, as a share of the objective; None where nothing is left
+    to build.
+    """
 
     facts: SourceFacts
     mode: str
@@ -55,7 +73,13 @@ class Evidence:
     trial_count: int
     failed_trials: Mapping[str, int]
     stopped: str
-    is_confirmed: bool = False
+    sampler: str | None = None
+    gap: float | None = None
+    confirmation: Confirmation | None = None
+
+    @property
+    def is_confirmed(self) -> bool:
+        return self.confirmation is not None and self.confirmation.confirmed is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +88,8 @@ class Recommendation:
     `model` is None where neither model nor measurements were given.
 
     `by_count` maps a number of profiles to the objective of the best set of that many; `rules` maps a
-    rule's name to its evaluation.
+    rule's name to its evaluation. `interval` holds the objective of 95 % of other draws of the traffic that
+    decided, and builds; `pareto` is None where it was not asked for.
     """
 
     decision: str
@@ -82,3 +107,6 @@ class Recommendation:
     alternatives: Mapping[str, Evaluated]
     evidence: Evidence | None
     caveats: tuple[Caveat, ...]
+    interval: tuple[float, float] | None = None
+    explanation: Explanation | None = None
+    pareto: tuple[FrontSet, ...] | None = None

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from tuner.axes import Size
 from tuner.errors import TunerError, nearest_name
 from tuner.measurements.source import MeasuredProfile, ProfileSource
+from tuner.profiles.relations import corners
+from tuner.recommendation.blocks import blocks_of
 from tuner.recommendation.evaluate import Judges
 from tuner.replay.coverage import Coverage, coverage_of, covered_histogram
-from tuner.replay.score import Judge
+from tuner.replay.score import FloatArray, Judge
+from tuner.replay.slo import Slo
 from tuner.search.search import SearchSettings
 from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.traffic import Traffic
@@ -26,6 +29,7 @@ class RecommendSettings:
     """What is wanted of a recommendation.
 
     `profiles` asks for exactly so many, without a tie rule; else `search.max_profiles` is the limit.
+    `confirm_builds` is how often the chosen set is built to confirm it.
     """
 
     search: SearchSettings = field(default_factory=SearchSettings)
@@ -33,17 +37,33 @@ class RecommendSettings:
     objective: str = "gpu_time"
     weight: str = "requests"
     uncovered: str = "exclude"
+    slos: tuple[Slo, ...] = ()
+    pareto: bool = False
+    confirm_builds: int = 1
     cap: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredTraffic:
-    """Traffic with its judges, its coverage and the bounds that every profile set has to serve."""
+    """Traffic with its judges, its coverage and the bounds that every profile set has to serve.
+
+    The blocks are executions of the judges' sizes by block of time, shape (blocks, distinct); None where
+    the traffic has no times.
+    """
 
     traffic: Traffic
     judges: Judges
     coverage: Coverage
     bounds: tuple[Size, Size]
+    tune_blocks: FloatArray | None = None
+    holdout_blocks: FloatArray | None = None
+
+    @property
+    def deciding(self) -> tuple[Judge, FloatArray | None]:
+        """The traffic that decides between sets, with its blocks: what was held out, where there is any."""
+        if self.judges.holdout is None:
+            return self.judges.tune, self.tune_blocks
+        return self.judges.holdout, self.holdout_blocks
 
 
 def scored_traffic(traffic: Traffic, source: ProfileSource, settings: RecommendSettings) -> ScoredTraffic:
@@ -63,7 +83,7 @@ def scored_traffic(traffic: Traffic, source: ProfileSource, settings: RecommendS
         kept = covered_histogram(histogram, inside, settings.uncovered, reach.bounds)
         if len(kept) == 0:
             return None
-        return Judge(kept, traffic.requests(kept), settings.objective, settings.weight)
+        return Judge(kept, traffic.requests(kept), settings.objective, settings.weight, settings.slos)
 
     tune, holdout = judge(traffic.tune), judge(traffic.holdout)
     if tune is None:  # all that is covered lies in the holdout: judge by what there is
@@ -71,8 +91,17 @@ def scored_traffic(traffic: Traffic, source: ProfileSource, settings: RecommendS
     if tune is None:
         raise TunerError("no request of the traffic can be judged")
     kept = [j.histogram for j in (tune, holdout) if j is not None]
-    whole = SizeHistogram.merged(kept)
-    return ScoredTraffic(traffic, Judges(tune, holdout), coverage, (whole.smallest, whole.largest))
+    clipped = np.clip(traffic.histogram.sizes, reach.bounds[0].values, reach.bounds[1].values)
+    judged_sizes = np.where(covered[:, None], traffic.histogram.sizes, clipped)
+    is_judged = covered | (settings.uncovered == "clip")
+    return ScoredTraffic(
+        traffic,
+        Judges(tune, holdout),
+        coverage,
+        corners(SizeHistogram.merged(kept)),
+        blocks_of(traffic, tune, (judged_sizes, is_judged), is_holdout=False),
+        None if holdout is None else blocks_of(traffic, holdout, (judged_sizes, is_judged), is_holdout=True),
+    )
 
 
 @dataclass(frozen=True, slots=True)

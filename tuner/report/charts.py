@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,13 +42,29 @@ def index_axis(title: str, labels: Sequence[str]) -> Figure:
     )
 
 
+def log_axis(title: str, values: Sequence[float], **more: Any) -> Figure:
+    """A logarithmic axis with ticks at 1, 2 and 5 times powers of ten, as far as the values reach."""
+    low, high = min(values), max(values)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
+    shown = [tick for tick in ticks if low / 2 < tick < high * 2]
+    return axis(title, type="log", tickvals=shown, ticktext=[f"{tick:g}" for tick in shown], **more)
+
+
 def layout(x: Figure, y: Figure, **more: Any) -> Figure:
     """The layout that all figures share; fonts and backgrounds come from the page's theme."""
     return {
         "margin": {"l": 8, "r": 8, "t": 12, "b": 8},
         "xaxis": x,
         "yaxis": y,
-        "legend": {"orientation": "h", "y": -0.25, "yanchor": "top", "x": 0, "xanchor": "left"},
+        "legend": {
+            "orientation": "h",
+            "yref": "container",
+            "y": 0,
+            "yanchor": "bottom",
+            "x": 0,
+            "xanchor": "left",
+        },
         "hoverlabel": {"align": "left"},
         **more,
     }
@@ -94,6 +111,7 @@ def line(name: str, x: Sequence[Any], y: Sequence[Any], place: int = 0, **more: 
         "y": list(y),
         "line": {"color": colour, "width": 2, "dash": SERIES_DASHES[place % len(SERIES_DASHES)]},
         "marker": {"color": colour, "size": 7, "symbol": SERIES_MARKERS[place % len(SERIES_MARKERS)]},
+        "cliponaxis": False,
         **more,
     }
 

@@ -77,8 +77,9 @@ def comparison_table(document: Json, sets: Sequence[NamedSet], curves: KnownCurv
     }
     known = {heading: c for heading, c in columns.items() if any(v is not None for v in c[1])}
     note = (
-        f"Score is the {words}; gain is what the recommended set saves against that set. P50 and P99 are of "
-        "service time, without waiting. Memory is that of the set's largest profile, build the sum over its profiles "
+        f"Score is the {words}; gain is what the recommended set saves against that set. P50 and P99 "
+        "are of service time, without waiting. Memory is that of the set's largest profile, "
+        "build the sum over its profiles "
         "built alone."
     )
     return table("comparison", "All sets", known, note)

@@ -1,10 +1,11 @@
-"""What a report holds before anything is drawn: sections of sentences, tables, and charts with their tables."""
+"""What a report holds before anything is drawn: sections of sentences, tables and charts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Literal
 
 from tuner.errors import TunerError
@@ -36,10 +37,15 @@ class Column:
         if isinstance(value, str):
             return value
         if self.kind == "share":
-            return f"{100 * value:.{self.digits}f} %"
+            return f"{_fixed(100 * value, self.digits)} %"
         if self.kind == "gain":
-            return f"{100 * value:+.{self.digits}f} %"
-        return f"{value:,.{self.digits}f}"
+            return f"{'+' if value >= 0 else ''}{_fixed(100 * value, self.digits)} %"
+        return _fixed(value, self.digits)
+
+
+def _fixed(value: float, digits: int) -> str:
+    """Halves go away from zero, as in JavaScript's `toFixed`; adding zero takes the sign off minus zero."""
+    return f"{Decimal(value + 0.0).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):,}"
 
 
 def number_column(heading: str, values: Iterable[Cell]) -> Column:

@@ -81,8 +81,9 @@ def curve_charts(shown: ShownCurve) -> list[Chart]:
     """A curve for one axis, a heat map for each pair of axes for more."""
     good = float((shown.ratio <= NEAR_BEST).mean())
     title = (
-        f"Profile {shown.index} (opt {shown.profile.opt.short}) is within {percent(NEAR_BEST - 1, 0)} of the "
-        f"best known at {percent(good, 0)} of the sizes it covers, at worst {shown.ratio.max():.2f} times as slow"
+        f"Profile {shown.index} (opt {shown.profile.opt.short}) is within {percent(NEAR_BEST - 1, 0)} "
+        f"of the best known at {percent(good, 0)} of the sizes it covers, at worst "
+        f"{shown.ratio.max():.2f} times as slow"
     )
     numbers = _latency_table(shown)
     axes = len(shown.profile.axes)
@@ -114,7 +115,7 @@ def _ratio_curve(title: str, shown: ShownCurve, numbers: Table) -> Chart:
     axis = shown.profile.axes[0]
     opt = shown.profile.opt.values[0]
     layout = charts.layout(
-        charts.axis(axis, type="log", dtick="D1" if values.max() < 50 else None),
+        charts.log_axis(axis, np.maximum(values, 0.5).tolist()),
         charts.axis("times the best known latency", rangemode="tozero"),
         shapes=[{"type": "line", "x0": opt, "x1": opt, "yref": "paper", "y0": 0, "y1": 1, "line": _OPT_LINE}],
     )
@@ -144,7 +145,7 @@ def _ratio_map(title: str, shown: ShownCurve, pair: tuple[int, int], numbers: Ta
         charts.heat_map(
             values, hover, colour_title="times the best", zmin=1, zmax=WORST_COLOUR, reversescale=True
         ),
-        *_interpolated_marks(timed),
+        *_timed_marks(timed),
         _opt_mark(shown, pair, rows, columns),
     ]
     layout = charts.layout(
@@ -168,12 +169,16 @@ def _cell_medians(
     return cells
 
 
-def _interpolated_marks(timed: FloatArray) -> list[charts.Figure]:
-    y, x = np.nonzero(timed < 1)
-    if not len(x):
-        return []
-    mark = charts.marks("interpolated", x.tolist(), y.tolist(), hoverinfo="skip")
-    mark["marker"] = {"symbol": "circle-open", "size": 4, "color": "#888888"}
+def _timed_marks(timed: FloatArray) -> list[charts.Figure]:
+    """A dot where a size was timed: those are few, whatever the traffic."""
+    y, x = np.nonzero(timed > 0)
+    mark = charts.marks("timed (the rest is interpolated)", x.tolist(), y.tolist(), hoverinfo="skip")
+    mark["marker"] = {
+        "symbol": "circle",
+        "size": 4,
+        "color": "#000000",
+        "line": {"color": "#ffffff", "width": 1},
+    }
     return [mark]
 
 

@@ -9,8 +9,8 @@ from tuner.report.contents import Chart, Contents, Section, Table
 
 MOST_ROWS = 12
 """Rows of a table that are written; the page and its CSV files have all."""
-# What Markdown or the HTML in it would read as markup, and a pipe, which would end a cell.
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~])")
+# What Markdown would read as markup, and a pipe, which would end a cell.
+_MARKUP = re.compile(r"([\\`*_{}\[\]#|~])")
 
 
 def report_markdown(contents: Contents) -> str:
@@ -71,4 +71,5 @@ def _row(cells: list[str]) -> str:
 
 def escaped(text: str) -> str:
     """One line of text that shows as it is."""
-    return _MARKUP.sub(r"\\\1", " ".join(text.split())).replace("&", "&amp;")
+    safe = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _MARKUP.sub(r"\\\1", safe)

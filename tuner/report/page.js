@@ -9,12 +9,14 @@
   // Charts: colours of text and lines follow the page, what is far below is drawn when there is time.
   const theme = () => {
     const light = print.matches || !dark.matches;
-    return { text: light ? "#1c2025" : "#e7eaee", line: light ? "#d5dae1" : "#363d47", back: light ? "#ffffff" : "#1d2127" };
+    return { isLight: light, text: light ? "#1c2025" : "#e7eaee", line: light ? "#d5dae1" : "#363d47", back: light ? "#ffffff" : "#1d2127", empty: light ? "#eceef1" : "#3a424d" };
   };
   const narrow = (place) => place.clientWidth < 500;
-  const themed = (place, layout) => {
-    const colours = theme(), made = structuredClone(layout);
+  const themed = (place, chart) => {
+    const colours = theme(), made = structuredClone(chart.layout);
     made.paper_bgcolor = made.plot_bgcolor = "rgba(0,0,0,0)";
+    // Empty cells of a heat map are told from its lowest ones.
+    if (chart.data[0].type === "heatmap") made.plot_bgcolor = colours.empty;
     made.font = { color: colours.text, size: narrow(place) ? 11 : 12, family: getComputedStyle(document.body).fontFamily };
     made.hoverlabel = { ...made.hoverlabel, bgcolor: colours.back, bordercolor: colours.text, font: { color: colours.text } };
     for (const key of Object.keys(made)) {
@@ -26,7 +28,9 @@
       frames.includes(shape) ? [{ ...shape, line: { color: "#ffffff", width: shape.line.width + 2 } }, shape] : [shape]);
     return made;
   };
-  const traces = (place, chart) => chart.data.map((trace) => {
+  const traces = (place, chart) => chart.data.map((given) => {
+    // Weights stand out from the page: dark on a light one, bright on a dark one.
+    const trace = given.meta === "weight" ? { ...given, reversescale: theme().isLight } : given;
     if (!trace.colorbar || !narrow(place)) return trace;
     // On a narrow screen the colour scale lies above the cells instead of beside them.
     const title = { ...trace.colorbar.title, side: "top" };
@@ -37,7 +41,7 @@
     const chart = charts[Number(place.dataset.chart)];
     drawn.add(place);
     place.replaceChildren();
-    return Plotly.newPlot(place, traces(place, chart), themed(place, chart.layout), options);
+    return Plotly.newPlot(place, traces(place, chart), themed(place, chart), options);
   };
   const drawRest = (done) => {
     const next = places.find((place) => !drawn.has(place));
@@ -51,7 +55,7 @@
   const text = (column, value) => {
     if (value === null) return "-";
     if (typeof value === "string") return value;
-    const fixed = (number) => number.toLocaleString("en-US", { minimumFractionDigits: column.digits, maximumFractionDigits: column.digits });
+    const fixed = (number) => number.toFixed(column.digits).replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, ",");
     if (column.kind === "share") return fixed(100 * value) + " %";
     if (column.kind === "gain") return (value >= 0 ? "+" : "") + fixed(100 * value) + " %";
     return fixed(value);

@@ -14,6 +14,8 @@ from tuner.report.contents import Chart, Contents, Json, Table
 
 STATIC_ROWS = 60
 """Rows of a table that are in the page before its script runs; the script shows more on demand."""
+OPEN_ROWS = 10
+"""A table with no more rows stands open below its chart, on paper too."""
 
 
 def page_html(contents: Contents) -> str:
@@ -46,6 +48,7 @@ def page_html(contents: Contents) -> str:
         tables=[_table_json(one) for one in tables],
         table_places={id(one): place for place, one in enumerate(tables)},
         static_rows=STATIC_ROWS,
+        open_rows=OPEN_ROWS,
         is_chart=lambda part: isinstance(part, Chart),
         identity=id,
     )

@@ -65,7 +65,9 @@ def performance_chart(profiles: ProfileSet, histogram: Histogram, curves: KnownC
     )
     layout = charts.layout(
         charts.axis(axis, type="log", anchor="y2", tickvals=first.batches.tolist()),
-        charts.axis("latency (ms)", type="log", domain=[0.54, 1]),
+        charts.log_axis(
+            "latency (ms)", np.concatenate([one.latency_ms for one in series]).tolist(), domain=[0.54, 1]
+        ),
         yaxis2=charts.axis("requests/s", domain=[0, 0.46], rangemode="tozero"),
     )
     data = tuple(trace for place, one in enumerate(series) for trace in _traces(one, place))

@@ -1,4 +1,4 @@
-"""The report on the search: score against builds, each trial with its outcome, what one more profile gains."""
+"""The report on the search: score against builds, each trial and its outcome, what one more profile gains."""
 
 from __future__ import annotations
 

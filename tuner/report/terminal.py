@@ -11,6 +11,7 @@ from rich.text import Text
 from tuner.recommendation.document import gain_over
 from tuner.recommendation.recommendation import Evaluated, Recommendation
 from tuner.replay.score import Score
+from tuner.report.explained import front_table
 
 UNKNOWN = "-"
 
@@ -21,6 +22,8 @@ def recommendation_view(recommendation: Recommendation) -> RenderableType:
     if recommendation.chosen.tune is not None:
         parts.append(comparison_table(recommendation))
     parts.extend(Text(line) for line in sentences(recommendation))
+    if recommendation.pareto is not None:
+        parts.append(front_table(recommendation))
     parts.extend(Text(f"caveat: {c.text}", style="yellow") for c in recommendation.caveats)
     return Group(*parts)
 
@@ -94,6 +97,14 @@ def sentences(recommendation: Recommendation) -> Iterator[str]:
         f"traffic: {int(traffic.requests(traffic.histogram).sum())} requests in {traffic.row_count} rows, "
         f"{len(traffic.histogram)} distinct sizes{rejected}"
     )
+    if recommendation.interval is not None:
+        low, high = recommendation.interval
+        yield f"{recommendation.objective}: {low:.4g} to {high:.4g} ms in 95 % of other draws and builds"
+    if recommendation.evidence is not None:
+        gap = recommendation.evidence.gap
+        left = "" if gap is None else f"; a further build would gain {gap:.2%} on average"
+        count = recommendation.evidence.trial_count
+        yield f"search: {count} profiles, {recommendation.evidence.stopped}{left}"
     tune, holdout = recommendation.chosen.tune, recommendation.chosen.holdout
     if tune is not None and holdout is not None:
         gap = holdout.value / tune.value - 1

@@ -14,12 +14,14 @@ from tuner.report.document_parts import Histogram, axes_of, histogram_of, profil
 from tuner.report.ticks import Ticks, ticks_of
 
 _PERCENTS = ("p50", "p90", "p99")
+_INSET = 0.006
+"""How far the frame of each further profile lies inside, as a share of the chart."""
 
 
 def traffic_section(document: Json) -> Section:
     traffic = document["traffic"]
     profiles = profile_set(document["profiles"], axes_of(document))
-    parts: list[Chart | Table] = [profiles_table(document)]
+    parts: list[Chart | Table] = [profiles_table(document), *tensors_table(document)]
     histogram = histogram_of(document)
     if len(histogram.counts):
         parts += size_charts(histogram, profiles)
@@ -31,7 +33,7 @@ def traffic_section(document: Json) -> Section:
 
 def _sentences(traffic: Json) -> Iterator[str]:
     span = (
-        f", {traffic['start'][:16]} to {traffic['end'][:16]} UTC"
+        f", {_minute(traffic['start'])} to {_minute(traffic['end'])}"
         if traffic["start"] and traffic["end"]
         else ""
     )
@@ -52,6 +54,10 @@ def _sentences(traffic: Json) -> Iterator[str]:
         yield "Every request is covered."
 
 
+def _minute(moment: str) -> str:
+    return f"{moment[:16].replace('T', ' ')} UTC"
+
+
 def profiles_table(document: Json) -> Table:
     found = document["profiles"]
     axes = axes_of(document)
@@ -65,6 +71,29 @@ def profiles_table(document: Json) -> Table:
     columns["work"] = ("share", [p["work_share"] for p in found])
     title = "The set to run: " + ("one profile" if len(found) == 1 else f"{len(found)} profiles")
     return table("profiles", title, columns, "Shares are those of the traffic that a profile serves.")
+
+
+def tensors_table(document: Json) -> Iterator[Table]:
+    """Min, opt and max shape of each input, where the model is known; values of shape tensors after them."""
+    rows = [
+        (profile["index"], name, [_shape(tensor, bound) for bound in ("min", "opt", "max")])
+        for profile in document["profiles"]
+        for name, tensor in (profile.get("tensors") or {}).items()
+    ]
+    if rows:
+        columns: Columns = {
+            "profile": ("number", [index for index, _, _ in rows]),
+            "input": ("text", [name for _, name, _ in rows]),
+        }
+        for place, bound in enumerate(("min", "opt", "max")):
+            columns[bound] = ("text", [shapes[place] for _, _, shapes in rows])
+        yield table("inputs", "Shapes of each input", columns)
+
+
+def _shape(tensor: Json, bound: str) -> str:
+    values = (tensor.get("values") or {}).get(bound)
+    shape = "x".join(str(dim) for dim in tensor[bound])
+    return shape if values is None else f"{shape} with values {', '.join(str(value) for value in values)}"
 
 
 def size_charts(histogram: Histogram, profiles: ProfileSet) -> list[Chart]:
@@ -160,7 +189,9 @@ def _size_map(histogram: Histogram, profiles: ProfileSet, pair: tuple[int, int],
     # Shares span orders of magnitude, so colours follow their logarithm.
     shown = [[float(f"{np.log10(v):.4g}") if v > 0 else None for v in row] for row in cells.tolist()]
     powers = _powers(cells)
-    data: list[charts.Figure] = [charts.heat_map(shown, hover, colour_title="share of rows (log scale)")]
+    data: list[charts.Figure] = [
+        charts.heat_map(shown, hover, colour_title="share of rows (log scale)", meta="weight")
+    ]
     data[0]["colorbar"] |= {"tickvals": powers, "ticktext": [f"{100 * 10.0**p:g} %" for p in powers]}
     data += profile_marks(profiles, pair, rows, columns)
     layout = charts.layout(
@@ -186,10 +217,10 @@ def profile_frames(
     frames = []
     for index, profile in enumerate(profiles):
         y_axis, x_axis = pair
-        inset = 0.12 * index
         x = columns.extent(profile.min.values[x_axis], profile.max.values[x_axis])
         y = rows.extent(profile.min.values[y_axis], profile.max.values[y_axis])
-        frames.append(charts.rectangle((x[0] + inset, x[1] - inset), (y[0] + inset, y[1] - inset), index))
+        across, up = _INSET * index * len(columns), _INSET * index * len(rows)
+        frames.append(charts.rectangle((x[0] + across, x[1] - across), (y[0] + up, y[1] - up), index))
     return frames
 
 
@@ -228,7 +259,7 @@ def drift_charts(traffic: Json) -> Iterator[Chart]:
         values = {p: [period["percentiles"][name][p] for period in periods] for p in _PERCENTS}
         columns: Columns = {
             "start (UTC)": ("text", starts),
-            "requests": ("number", [period["requests"] for period in periods]),
+            "rows": ("number", [period["rows"] for period in periods]),
             **{p.upper(): ("number", values[p]) for p in _PERCENTS},
         }
         data = tuple(charts.line(p.upper(), starts, values[p], i) for i, p in enumerate(_PERCENTS))

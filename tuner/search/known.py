@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ LEAST_TO_PRUNE_BY = 2
 """Profiles that must be measured before another one may be given up half way."""
 
 
-def resources_of(measured: list[MeasuredProfile]) -> Resources:
+def resources_of(measured: Sequence[MeasuredProfile]) -> Resources:
     """Memory and build time of each profile; what is not known counts as nothing."""
     memory = [float(m.device_memory_bytes or 0) for m in measured]
     return Resources(np.array(memory), np.array([m.build_s or 0.0 for m in measured]))
@@ -79,7 +79,7 @@ class Known:
         return look_out(space.as_array(), self._condensed, (rows, latency), self._max_profiles, generator)
 
     def why_hopeless(self, curve: Curve, row: int, outlook: Outlook) -> str | None:
-        """Why a profile that is timed in part cannot enter the best set even at its best, or None.
+        """Why a profile that is timed in part cannot enter the best set at its best, or None.
 
         `row` is its opt's place in the space of the outlook.
         """
@@ -95,8 +95,8 @@ class Known:
             return None
         share = at_best / outlook.best - 1
         return (
-            f"after {len(timed)} of its sizes: even at its most optimistic its best set is {share:.1%} slower "
-            "than the best one known"
+            f"after {len(timed)} of its sizes: even at its most optimistic its best set is {share:.1%} "
+            "slower than the best one known"
         )
 
 

@@ -73,7 +73,7 @@ class SearchResult:
 
     `gap` is the expected gain of the best further build, as a share of the best set's value; None where
     every candidate was measured. `edges` are opts of the best set that lie on the edge of the space, with
-    the axis: what lies beyond was not tried.
+    the axis; where the space `is_open` what lies beyond was not tried.
     """
 
     measured: tuple[MeasuredProfile, ...]
@@ -81,6 +81,7 @@ class SearchResult:
     stopped: str
     gap: float | None
     edges: tuple[tuple[Size, str], ...]
+    is_open: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,7 @@ class _Search:
             stopped=self.stopped or reason or ALL_MEASURED,
             gap=self.outlook().gap if self._untried() else None,
             edges=self._edges(),
+            is_open=self.space.is_open,
         )
 
     def _nothing(self) -> str:

@@ -97,7 +97,7 @@ class Space:
         return dataclasses.replace(self, opts=(*self.opts, *added))
 
     def _between(self, opt: Size, axis: str) -> list[int]:
-        """Values of an axis halfway (by ratio) between the opt's and the next ones; twice it past the edge."""
+        """Values of an axis halfway (by ratio) from the opt's to the next ones, twice it past the edge."""
         values = sorted({other[axis] for other in self.opts})
         at = values.index(opt[axis])
         below = values[at - 1] if at > 0 else max(opt[axis] // 4, 1)
@@ -121,11 +121,12 @@ def space_of_traffic(
     *,
     model: Model | None = None,
     cap: dict[str, int] | None = None,
+    also: Sequence[Size] = (),
 ) -> Space:
     """The space where any profile can be built: opts on a lattice over the traffic.
 
     A point of the lattice has to keep the relations between axes that the traffic shows and to suit the
-    model; more work than any request brings makes no good opt, and a point without is left out.
+    model; one of more work than any request brings makes no good opt. `also` are opts to have in it anyway.
     """
     relations = relations_of(histogram)
     bounds = _bounds(served, cap or {})
@@ -144,7 +145,7 @@ def space_of_traffic(
     most_work = histogram.work.max()
     lattice = [empty.feasible(point) for point in points]
     opts = {opt for opt in lattice if opt is not None and opt.work <= most_work}
-    opts |= {histogram.size(row) for row in histogram.heaviest(1)}
+    opts |= {*also, *(histogram.size(row) for row in histogram.heaviest(1))}
     opts |= {_at_least_one(opt) for opt in opts if 0 in opt.values}
     whole = sorted((opt for opt in opts if 0 not in opt.values), key=lambda opt: opt.values)
     return dataclasses.replace(empty, opts=tuple(whole[:OPT_LIMIT]))

@@ -27,8 +27,8 @@ Mask = NDArray[np.bool_]
 OUTSIDE_WINDOW = "outside --since and --until"
 ZERO_COUNT = "with a count of zero"
 
-Place = tuple[str, int]
-"""A row by the name of its file and its number there, from 0; -1 stands for the file as a whole."""
+Place = tuple[str, int, str]
+"""A row by its file's name and its number there, from 0 (-1: the file as a whole), and what it held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Counted:
     def reject_file(self, error: DamagedFile) -> None:
         """A file that cannot be read counts as one row, so that the account of rows adds up."""
         self.row_count += 1
-        self.reject("damaged", 1, (error.name, -1))
+        self.reject("damaged", 1, (error.name, -1, ""))
         self.problems.append(str(error))
 
     def merge(self, other: Counted) -> None:
@@ -140,7 +140,7 @@ class Counted:
             if code != reasons.FINE:
                 here = codes == code
                 self.reject(
-                    reason_name(int(code)), int(here.sum()), (name, block.row_number(int(here.argmax())))
+                    reason_name(int(code)), int(here.sum()), (name, block.row_number(int(here.argmax())), "")
                 )
 
     def _without_zero_counts(self, rows: CleanRows, keep: Mask | None) -> Mask | None:
@@ -160,9 +160,9 @@ class Counted:
         bad = file.runnable.cannot_run(sizes)
         if bad is not None:
             places = np.arange(rows.row_count) if numbers is None else numbers
-            self.reject(
-                "model_cannot_run", int(bad.sum()), (file.name, block.row_number(int(places[bad][0])))
-            )
+            first = int(places[bad][0])
+            size = file.runnable.text(tuple(int(values[first]) for values in rows.sizes))
+            self.reject("model_cannot_run", int(bad.sum()), (file.name, block.row_number(first), size))
             numbers = places[~bad]
             sizes = tuple(values[numbers] for values in rows.sizes)
         for name, changed in rows.padded.items():

@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tuner.errors import TunerError
 from tuner.logs.bounds import OPEN_BOUND
+from tuner.logs.columns import bound_axis
 from tuner.traffic.cells import Cells
+from tuner.traffic.counted import Counted
+from tuner.traffic.open_logs import OpenLogs
+from tuner.traffic.tally import UNTIMED_TUNE
 
 Int64Array = NDArray[np.int64]
 
 
-def bucket_counts(cells: Cells, axes: tuple[str, ...], bound_axis: str, cap: Mapping[str, int]) -> Cells:
-    """From counts of everything up to a bound to counts of each bucket, at its upper bound.
+def count_once(cells: Cells, logs: OpenLogs, counted: Counted) -> tuple[Cells, list[str]]:
+    """Cells that count each request once, in order, with what has to be said of them."""
+    notes: list[str] = []
+    kind = logs.question.log_kind
+    bound = bound_axis(logs.question, logs.columns)
+    if kind == "cumulative" and logs.settings.log_kind is None:
+        refuse_unsure(cells)
+    if bound is not None:
+        cells = bucket_counts(cells, logs.axes.index(bound))
+        notes.append(f"sizes of {bound} are upper bounds of buckets; the requests in a bucket may be smaller")
+    if kind == "counters":
+        if counted.tally.level:
+            raise TunerError("kind counters: too many snapshots; narrow them down with --since and --until")
+        cells, restarted = counter_growth(cells, len(logs.axes))
+        if restarted:
+            notes.append(f"counters started anew {restarted} times; what they had then counts whole")
+        if counted.start_us is None:
+            cells = Cells(np.full(len(cells.counts), UNTIMED_TUNE), cells.sizes, cells.counts)
+    if bound is not None:
+        cells = with_cap(cells, logs.axes.index(bound), (bound, logs.settings.cap.get(bound)))
+    cells = cells.in_order()
+    return cells.merged(cells.starts_us), notes
 
-    What lies above the last bound is counted at the cap. Raises TunerError where there is no cap for it, and
-    where a count falls from one bound to the next.
+
+def bucket_counts(cells: Cells, place: int) -> Cells:
+    """From counts of everything up to a bound to counts of each bucket; `place` is that of the bound's axis.
+
+    Raises TunerError where a count falls from one bound to the next.
     """
-    place = axes.index(bound_axis)
     others = [values for i, values in enumerate(cells.sizes) if i != place]
     order = np.lexsort((cells.sizes[place], *others, cells.starts_us))
     starts, sizes, totals = cells.starts_us[order], cells.sizes[:, order], cells.counts[order]
@@ -31,9 +55,26 @@ def bucket_counts(cells: Cells, axes: tuple[str, ...], bound_axis: str, cap: Map
             is_first[1:] |= values[1:] != values[:-1]
     counts = np.where(is_first, totals, np.diff(totals, prepend=0))
     _refuse_falling(counts, totals, sizes[place])
-    sizes = _without_open_bound(sizes, counts, (place, bound_axis), cap)
     used = counts > 0
     return Cells(starts[used], sizes[:, used], counts[used])
+
+
+def with_cap(cells: Cells, place: int, cap: tuple[str, int | None]) -> Cells:
+    """What lies above the last bound is counted at the cap; TunerError where there is none for it."""
+    axis, limit = cap
+    is_open = cells.sizes[place] == OPEN_BOUND
+    above = int(cells.counts[is_open].sum())
+    if not above:
+        return cells
+    last = int(cells.sizes[place][~is_open].max(initial=0))
+    if limit is None or limit < last:
+        raise TunerError(
+            f"{above} of {int(cells.counts.sum())} requests lie above the last bound {last}, so there is no "
+            f"max; say how large they can be with --cap {axis}=N, N from {last} up"
+        )
+    sizes = cells.sizes.copy()
+    sizes[place, is_open] = limit
+    return Cells(cells.starts_us, sizes, cells.counts)
 
 
 def _refuse_falling(counts: Int64Array, totals: Int64Array, bound: Int64Array) -> None:
@@ -49,27 +90,6 @@ def _refuse_falling(counts: Int64Array, totals: Int64Array, bound: Int64Array) -
 
 def _shown(bound: int) -> str:
     return "+Inf" if bound == OPEN_BOUND else str(bound)
-
-
-def _without_open_bound(
-    sizes: Int64Array, counts: Int64Array, axis: tuple[int, str], cap: Mapping[str, int]
-) -> Int64Array:
-    place, name = axis
-    is_open = sizes[place] == OPEN_BOUND
-    above = int(counts[is_open].sum())
-    if not above:
-        return sizes
-    finite = sizes[place][~is_open]
-    last = int(finite.max()) if len(finite) else 0
-    limit = cap.get(name)
-    if limit is None or limit < last:
-        raise TunerError(
-            f"{above} of {int(counts.sum())} requests lie above the last bound {last}, so there is no max; "
-            f"say how large they can be with --cap {name}=N, N from {last} up"
-        )
-    sizes = sizes.copy()
-    sizes[place, is_open] = limit
-    return sizes
 
 
 def refuse_unsure(cells: Cells) -> None:

@@ -36,15 +36,15 @@ class CountMatrix:
         self._counts = np.zeros((256, 2048), np.int64)
 
     @property
-    def bucket_count(self) -> int:
-        return len(self._starts)
+    def starts_us(self) -> Int64Array:
+        return self._starts
 
     @property
     def size_count(self) -> int:
         return len(self._keys)
 
-    def takes(self, cells: Cells) -> bool:
-        return fits_matrix(cells)
+    def used_cell_count(self) -> int:
+        return int(np.count_nonzero(self._counts))
 
     def add(self, cells: Cells, starts_us: Int64Array) -> None:
         """Add cells, whose buckets start at `starts_us`; a pair may occur more than once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from tuner.traffic.counted import Counted
 from tuner.traffic.open_logs import OpenLogs
@@ -45,6 +46,15 @@ def _columns(logs: OpenLogs) -> list[str]:
         sentence if count == everywhere else f"{sentence}, in {count} of {everywhere} files"
         for sentence, count in told.items()
     ]
+
+
+def told_of_graph(refused: Mapping[tuple[int, ...], str], axes: tuple[str, ...]) -> str:
+    size, why = min(refused.items())
+    values = ",".join(f"{axis}={value}" for axis, value in zip(axes, size, strict=True))
+    return (
+        f"the model's graph does not fit together at {len(refused)} of the sizes, such as {values} ({why}); "
+        f"where sizes have to be multiples, pad them with --align {axes[-1]}=N"
+    )
 
 
 def _times(logs: OpenLogs, counted: Counted) -> list[str]:

@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from tuner.errors import TunerError
+from tuner.errors import TunerError, nearest_name
 from tuner.logs import reasons
 from tuner.logs.clean import Rules
 from tuner.logs.columns import bound_axis
-from tuner.logs.log_file import LogFile
+from tuner.logs.log_file import LogFile, TimeWindow
 from tuner.logs.times import parse_time, to_datetime
 from tuner.model import Model
 from tuner.settings import LogSettings
-from tuner.traffic.cells import Cells
-from tuner.traffic.counted import Counted
-from tuner.traffic.cumulative import bucket_counts, counter_growth, refuse_unsure
+from tuner.traffic.counted import Counted, Place
+from tuner.traffic.cumulative import count_once
 from tuner.traffic.holdout import cut
 from tuner.traffic.ingest import CountFiles, Ingest, Progress, count_files
-from tuner.traffic.notes import told
+from tuner.traffic.notes import told, told_of_graph
 from tuner.traffic.open_logs import OpenFiles, OpenLogs, open_here, open_logs
-from tuner.traffic.runnable import Runnable
-from tuner.traffic.tally import UNTIMED_TUNE
+from tuner.traffic.runnable import Runnable, graph_refuses
 from tuner.traffic.traffic import Rejection, Traffic
 from tuner.traffic.traffic_file import TrafficAccount
 
@@ -55,19 +51,36 @@ def read_traffic(
     """
     window = _window(settings)
     logs = open_logs(settings, model, window, map_step.open_files)
+    ingest = _ingest(logs, model, window)
+    traffic = _traffic(logs, _counted(logs, ingest, progress, map_step))
+    refused = (
+        graph_refuses(model, traffic.histogram) if bound_axis(logs.question, logs.columns) is None else {}
+    )
+    if refused:
+        # The rows of these sizes are found by counting again, which only logs that need it pay for.
+        again = replace(ingest, runnable=Runnable(model, logs.axes, refused))
+        traffic = _traffic(logs, _counted(logs, again, progress, map_step))
+        traffic = replace(traffic, notes=(*traffic.notes, told_of_graph(refused, logs.axes)))
+    return _with_accounts(traffic, logs.accounts)
+
+
+def _ingest(logs: OpenLogs, model: Model | None, window: TimeWindow) -> Ingest:
     kind = logs.question.log_kind
-    ingest = Ingest(
+    return Ingest(
         files=tuple(zip(logs.files, logs.columns, strict=True)),
-        rules=_rules(logs),
+        rules=_rules(logs, model),
         runnable=Runnable(model, logs.axes),
         window=window,
         splits_untimed=kind in ("requests", "batches"),
         has_snapshots=kind == "counters" and not any(columns.time for columns in logs.columns),
     )
+
+
+def _counted(logs: OpenLogs, ingest: Ingest, progress: Progress | None, map_step: MapStep) -> Counted:
     counted = map_step.count_files(ingest, progress)
     for error in logs.damaged:
         counted.reject_file(error)
-    return _with_accounts(_traffic(logs, counted), logs.accounts)
+    return counted
 
 
 def _with_accounts(traffic: Traffic, accounts: Sequence[TrafficAccount]) -> Traffic:
@@ -107,17 +120,18 @@ def refuse_too_many_rejections(traffic: Traffic, settings: LogSettings) -> None:
         )
 
 
-def _rules(logs: OpenLogs) -> Rules:
-    question, settings, model = logs.question, logs.settings, logs.model
+def _rules(logs: OpenLogs, model: Model | None) -> Rules:
+    """`model` is the user's; without one, shapes that differ in rank are rows that disagree."""
+    question, settings = logs.question, logs.settings
     for name, values in (("--align", settings.align), ("--cap", settings.cap)):
         for axis in values:
             if axis not in question.axes:
                 raise TunerError(
-                    f"{name} {axis}: there is no such axis; the axes are {', '.join(question.axes)}"
+                    f"{name} names the axis '{axis}'{nearest_name(axis, question.axes)}; "
+                    f"the axes are {', '.join(question.axes)}"
                 )
     least = {axis: 0 for axis in question.axes if _may_be_zero(axis, model)}
-    is_real = model is not None and bool(model.outputs or model.content_hash)
-    wrong_rank = reasons.MODEL_CANNOT_RUN if is_real else reasons.INPUTS_DISAGREE
+    wrong_rank = reasons.INPUTS_DISAGREE if model is None else reasons.MODEL_CANNOT_RUN
     bound = bound_axis(question, logs.columns)
     return Rules(question.axes, least, settings.align, bound, wrong_rank)
 
@@ -143,7 +157,7 @@ def _traffic(logs: OpenLogs, counted: Counted) -> Traffic:
     if not len(cells.counts):
         raise TunerError(_nothing_usable(logs, counted))
     kind = logs.question.log_kind
-    cells, more_notes = _without_cumulation(cells, logs, counted)
+    cells, more_notes = count_once(cells, logs, counted)
     requests_axis = _requests_axis(logs)
     parts = cut(cells, logs.axes, requests_axis)
     return Traffic(
@@ -162,28 +176,6 @@ def _traffic(logs: OpenLogs, counted: Counted) -> Traffic:
         rejections=_rejections(counted, {file.source.name: file for file in logs.files}),
         notes=(*told(logs, counted), *more_notes),
     )
-
-
-def _without_cumulation(cells: Cells, logs: OpenLogs, counted: Counted) -> tuple[Cells, list[str]]:
-    """Cells that count each request once, with what has to be said of them."""
-    notes: list[str] = []
-    if logs.question.log_kind == "counters":
-        if counted.tally.level:
-            raise TunerError("kind counters: too many snapshots; narrow them down with --since and --until")
-        cells, restarted = counter_growth(cells, len(logs.axes))
-        notes += (
-            [f"counters started anew {restarted} times; what they had then counts whole"] if restarted else []
-        )
-        if counted.start_us is None:
-            cells = Cells(np.full(len(cells.counts), UNTIMED_TUNE), cells.sizes, cells.counts)
-    elif logs.question.log_kind == "cumulative" and logs.settings.log_kind is None:
-        refuse_unsure(cells)
-    bound = bound_axis(logs.question, logs.columns)
-    if bound is not None:
-        cells = bucket_counts(cells, logs.axes, bound, logs.settings.cap)
-        notes.append(f"sizes of {bound} are upper bounds of buckets; the requests in a bucket may be smaller")
-    cells = cells.in_order()
-    return cells.merged(cells.starts_us), notes
 
 
 def _nothing_usable(logs: OpenLogs, counted: Counted) -> str:
@@ -205,9 +197,10 @@ def _rejections(counted: Counted, files: Mapping[str, LogFile]) -> dict[str, Rej
     }
 
 
-def _place(place: tuple[str, int], files: Mapping[str, LogFile]) -> str:
-    name, row = place
-    return name if row < 0 or name not in files else files[name].place(row)
+def _place(place: Place, files: Mapping[str, LogFile]) -> str:
+    name, row, detail = place
+    where = name if row < 0 or name not in files else files[name].place(row)
+    return f"{where} ({detail})" if detail else where
 
 
 def _requests_axis(logs: OpenLogs) -> str | None:

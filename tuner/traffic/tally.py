@@ -63,9 +63,11 @@ class Tally:
         """Add cells whose starts are times, or starts of buckets no wider than those here."""
         if not len(cells.counts):
             return
-        if self._matrix is not None and self._matrix.takes(cells):
+        if self._matrix is not None and not fits_matrix(cells):
+            self._dissolve()
+        if self._matrix is not None:
             self._matrix.add(cells, self.bucket_starts(cells.starts_us))
-            self._widen_matrix()
+            self._keep_bounds()
             return
         self._list.append(cells)
         self._listed += len(cells.counts)
@@ -86,8 +88,9 @@ class Tally:
 
     def cells(self) -> Cells:
         """Each pair of size and bucket once, in order of size, then bucket."""
-        self._settle()
-        parts = [*self._list] if self._matrix is None else [*self._list, self._matrix.cells()]
+        if self._matrix is None:
+            self._settle()
+        parts = self._list if self._matrix is None else [self._matrix.cells()]
         ordered = Cells.joined(parts, len(self.axes)).in_order()
         return ordered.merged(self.bucket_starts(ordered.starts_us))
 
@@ -123,19 +126,27 @@ class Tally:
         self._raise_to(_level_within_bounds(cells, self.level))
         cells = cells.merged(self.bucket_starts(cells.starts_us))
         self._list, self._listed = [cells], len(cells.counts)
-        if self._matrix is None and len(cells.counts) > MOST_CELLS and fits_matrix(cells):
+        if len(cells.counts) > MOST_CELLS and fits_matrix(cells):
             self._matrix = CountMatrix(len(self.axes))
             self._matrix.add(cells, cells.starts_us)
             self._list, self._listed = [], 0
 
-    def _widen_matrix(self) -> None:
+    def _keep_bounds(self) -> None:
+        """Widen the buckets of the matrix, or go back to a list where few of its cells are used."""
+        while self._matrix is not None and self.level < _LAST_LEVEL:
+            buckets = int((self._matrix.starts_us > UNTIMED_HOLDOUT).sum())
+            sizes = self._matrix.size_count
+            if buckets <= 1 or (buckets <= MOST_BUCKETS and buckets * sizes <= MOST_MATRIX_CELLS):
+                return
+            if buckets <= MOST_BUCKETS and self._matrix.used_cell_count() <= MOST_CELLS:
+                self._dissolve()
+                return
+            self._raise_to(self.level + 1)
+
+    def _dissolve(self) -> None:
         assert self._matrix is not None
-        while self.level < _LAST_LEVEL and self._matrix.bucket_count > 1 and (
-            self._matrix.bucket_count > MOST_BUCKETS
-            or self._matrix.bucket_count * self._matrix.size_count > MOST_MATRIX_CELLS
-        ):  # fmt: skip
-            self.level += 1
-            self._matrix.rebucket(self.bucket_starts)
+        cells = self._matrix.cells()
+        self._list, self._listed, self._matrix = [cells], len(cells.counts), None
 
 
 def _starts(times_us: Int64Array, level: int) -> Int64Array:

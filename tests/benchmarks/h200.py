@@ -1,0 +1,204 @@
+"""The evidence runs on a real GPU: models, traffic, agreement with what was recorded, repeatability.
+
+`python tests/benchmarks/h200.py STEP FOLDER`, with the steps below in any order; the store in FOLDER
+carries over, so a step that was interrupted goes on where it was. `report` prints the tables.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tests.models import save
+from tuner.axes import Size
+from tuner.engines.builder import BuilderOptions
+from tuner.measurements.bench import Bench, BuildChoices
+from tuner.measurements.flat_parquet import RecordedEngine, read_flat, write_flat
+from tuner.measurements.input_fill import fill_for
+from tuner.measurements.measurement import BuiltEngine, Measurement, Mode
+from tuner.measurements.store import Store, open_store
+from tuner.measurements.workshop import WorkshopSettings, set_up
+from tuner.onnx_file import read_onnx
+from tuner.profiles.profile import OptimizationProfile, ProfileSet
+
+RECORDED = Path(__file__).parents[2] / "sample_logs"
+ROOT = Path(__file__).parents[2]
+TIME_LIMIT_S = 280
+
+# Shares of fact 2 in the README of the recorded measurements: the sequence lengths of a real trace, cut at
+# 512 and rounded up to the grid, and small batches.
+SEQUENCES = {16: 9, 32: 459, 64: 364, 128: 55, 256: 45, 384: 31, 512: 36}
+SMALL_BATCHES = {1: 50, 2: 20, 4: 10, 8: 10, 16: 5, 32: 3, 64: 2}
+RANKER_BATCHES = {
+    1: 40, 2: 25, 4: 20, 8: 20, 16: 30, 32: 60, 48: 60, 64: 90, 96: 90, 128: 120, 192: 110, 256: 100,
+    384: 70, 512: 60, 768: 40, 1024: 30, 1536: 15, 2048: 10, 3072: 6, 4096: 4,
+}  # fmt: skip
+RESNET_BATCHES = {1: 400, 2: 150, 4: 120, 8: 120, 16: 90, 32: 80, 64: 40}
+BUILDS = {"encoder": 8, "ranker": 6, "resnet": 4}
+
+
+def traffic(name: str, folder: Path) -> Path:
+    """The histogram that a model's profiles are tuned to, as a log."""
+    path = folder / f"{name}.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        if name == "encoder":
+            writer.writerow(["batch", "seq", "count"])
+            pairs = itertools.product(SMALL_BATCHES.items(), SEQUENCES.items())
+            writer.writerows([b, s, share * weight] for (b, share), (s, weight) in pairs)
+        else:
+            writer.writerow(["batch", "count"])
+            writer.writerows((RANKER_BATCHES if name == "ranker" else RESNET_BATCHES).items())
+    return path
+
+
+def recommend(name: str, folder: Path) -> int:
+    """`tuner recommend` over real engines, as a user would call it."""
+    model = model_file(name, folder)
+    command = [
+        *(sys.executable, "-m", "tuner", "recommend", "--logs", str(traffic(name, folder))),
+        *("--model", str(model), "--count", "count", "--log-kind", "histogram", "--axis", "batch=batch"),
+        *(("--axis", "seq=seq") if name == "encoder" else ()),
+        *("--builds", str(BUILDS[name]), "--max-profiles", "2", "--tactic-sources", "none"),
+        *("--store", url(folder), "--engine-folder", str(folder / "engines")),
+        *("--time-limit", str(TIME_LIMIT_S), "--out", str(folder / f"{name}.json")),
+    ]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def url(folder: Path) -> str:
+    return f"sqlite:///{folder}/evidence.db"
+
+
+def model_file(name: str, folder: Path) -> Path:
+    path = folder / f"{name}.onnx"
+    return path if path.exists() else save(name, path)
+
+
+def bench_of(name: str, folder: Path, store: Store) -> Bench:
+    path = model_file(name, folder)
+    model = read_onnx(path)
+    settings = WorkshopSettings(folder=folder / "engines", build_seconds=TIME_LIMIT_S)
+    return Bench(
+        model=model,
+        model_path=path,
+        store=store,
+        tools=set_up(settings),
+        fill=fill_for(model, path),
+        choices=BuildChoices(precision="fp16", options=BuilderOptions(tactic_sources=())),
+    )
+
+
+def profile(low: Sequence[int], opt: Sequence[int], high: Sequence[int]) -> OptimizationProfile:
+    axes = ("batch", "seq")[: len(low)]
+    return OptimizationProfile(*(Size(axes, tuple(values)) for values in (low, opt, high)))
+
+
+def encoder_over(opt: tuple[int, int]) -> OptimizationProfile:
+    return profile((1, 16), opt, (64, 512))
+
+
+def built_and_timed(
+    bench: Bench, wanted: OptimizationProfile, sizes: Sequence[Sequence[int]], repeat: int = 0
+) -> list[Measurement]:
+    spec = bench.spec(ProfileSet((wanted,)))
+    known = {engine.repeat: engine for engine in bench.builds(spec)}
+    engine = known.get(repeat) or bench.build(spec, repeat)
+    if not engine.is_built:
+        sys.exit(f"{engine.name}: {engine.outcome}: {engine.reason}")
+    bench.time(engine, [(0, Size(wanted.axes, tuple(values))) for values in sizes])
+    return bench.store.measurements(spec.key, repeat)
+
+
+GRID = tuple(itertools.product(SMALL_BATCHES, SEQUENCES))
+SHARED_OPTS = ((4, 128), (64, 512), (1, 128), (16, 32))
+
+
+def agreement(folder: Path) -> int:
+    """Encoder engines at opts that were recorded, on the grid that was recorded."""
+    with open_store(url(folder)) as store:
+        bench = bench_of("encoder", folder, store)
+        for opt in SHARED_OPTS:
+            built_and_timed(bench, encoder_over(opt), GRID)
+    return 0
+
+
+def first(folder: Path) -> int:
+    """One engine of it, for a first visit."""
+    with open_store(url(folder)) as store:
+        built_and_timed(bench_of("encoder", folder, store), encoder_over(SHARED_OPTS[0]), GRID)
+    return 0
+
+
+def repeats(folder: Path) -> int:
+    """The same profile built again, and a static engine at the dynamic one's opt."""
+    with open_store(url(folder)) as store:
+        bench = bench_of("encoder", folder, store)
+        built_and_timed(bench, encoder_over((4, 128)), GRID, repeat=1)
+        built_and_timed(bench, profile((4, 128), (4, 128), (4, 128)), [(4, 128)])
+    return 0
+
+
+def export(folder: Path) -> int:
+    """The store's content as small Parquet files, one a model."""
+    with open_store(url(folder)) as store:
+        for model in store.models():
+            built = [engine for engine in store.engines(model.content_hash) if engine.is_built]
+            recorded = [RecordedEngine(e, tuple(store.measurements(e.spec.key, e.repeat))) for e in built]
+            timed = [one for one in recorded if one.measurements]
+            if timed:
+                write_flat(folder / f"h200_own_{model.name}.parquet", model, timed)
+    return 0
+
+
+def report(folder: Path) -> int:
+    """The tables, from the Parquet files in the folder."""
+    path = folder / "h200_own_encoder.parquet"
+    own = {e.engine.name: e for e in read_flat(path).engines}
+    recorded = read_flat(RECORDED / "h200_trt86_encoder6.parquet").engines
+    print("| opt | mode | sizes | ratio p5 | median | p95 |\n|---|---|---|---|---|---|")
+    for opt in SHARED_OPTS:
+        theirs = [e for e in recorded if _is_whole(e.engine, opt)]
+        ours = [e for e in own.values() if _is_whole(e.engine, opt)]
+        for mode in Mode if ours and theirs else ():
+            ratios = _ratios(ours[0], theirs[0], mode)
+            low, middle, high = np.quantile(ratios, [0.05, 0.5, 0.95])
+            cells = f"{len(ratios)} | {low:.3f} | {middle:.3f} | {high:.3f}"
+            print(f"| {opt[0]}x{opt[1]} | {mode} | {cells} |")
+    return 0
+
+
+def _is_whole(engine: BuiltEngine, opt: tuple[int, int]) -> bool:
+    return engine.spec.profiles.profiles == (encoder_over(opt),)
+
+
+def _ratios(ours: RecordedEngine, theirs: RecordedEngine, mode: Mode) -> list[float]:
+    def times(engine: RecordedEngine) -> dict[Size, float]:
+        return {m.size: m.summary.p50_ms for m in engine.measurements if m.mode == mode}
+
+    own, other = times(ours), times(theirs)
+    return [own[size] / other[size] for size in own if size in other]
+
+
+STEPS: dict[str, Callable[[Path], int]] = {
+    "encoder": lambda folder: recommend("encoder", folder),
+    "ranker": lambda folder: recommend("ranker", folder),
+    "resnet": lambda folder: recommend("resnet", folder),
+    "first": first,
+    "agreement": agreement,
+    "repeats": repeats,
+    "export": export,
+    "report": report,
+}
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] not in STEPS:
+        sys.exit(f"usage: python tests/benchmarks/h200.py {{{','.join(STEPS)}}} FOLDER")
+    Path(sys.argv[2]).mkdir(parents=True, exist_ok=True)
+    sys.exit(STEPS[sys.argv[1]](Path(sys.argv[2]).resolve()))

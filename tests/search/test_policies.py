@@ -1,0 +1,143 @@
+"""Tests of the best sets by policy: against brute force over ranges, and against the routing itself."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.search.problems import ENCODER, encoder_mix, judge_of, recorded
+from tests.search.synthetic import SyntheticSource, grid_opts
+from tuner.axes import Size
+from tuner.measurements.measurement import Mode
+from tuner.profiles.routing import route_sticky
+from tuner.replay.score import Judge
+from tuner.search.cuts import best_boxes, best_slabs, cuts_of
+from tuner.search.policies import PolicyProblem, best_by_policy
+from tuner.traffic.histogram import SizeHistogram
+
+
+def encoder_problem(mix: str, objective: str = "gpu_time", **given: float) -> PolicyProblem:
+    histogram = encoder_mix(mix)
+    source = recorded(ENCODER)
+    whole = [p for p in source.candidates() if p.max.values == (64, 512)]
+    return PolicyProblem(
+        measured=tuple(source.measure(p, histogram.sizes) for p in whole),  # type: ignore[misc]
+        judge=judge_of(histogram, objective),
+        mode=Mode.ENQUEUE,
+        model=source.model,
+        bounds=(histogram.smallest, histogram.largest),
+        max_profiles=3,
+        **given,  # type: ignore[arg-type]
+    )
+
+
+def one_axis_problem(seed: int, sizes: int, objective: str) -> tuple[Judge, np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    rows = np.arange(1, sizes + 1, dtype=np.int64)[:, None]
+    histogram = SizeHistogram(("a",), rows, generator.integers(1, 50, sizes))
+    opts = np.sort(generator.choice(sizes, 4, replace=False))[:, None] + 1
+    latency = generator.uniform(0.5, 3.0, (4, sizes))
+    return judge_of(histogram, objective), latency, opts
+
+
+def cost_of(judge: Judge, latency: np.ndarray, ranged: list[tuple[int, Size, Size]]) -> float:
+    """First fit over ranges as given, size by size."""
+    served = []
+    for column, (value,) in enumerate(judge.histogram.sizes.tolist()):
+        row = next(r for r, low, high in ranged if low["a"] <= value <= high["a"])
+        served.append(latency[row, column])
+    return judge.value(np.array(served))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(4, 7), st.sampled_from(["gpu_time", "service_p90", "service_p50"]))
+def test_no_slabs_of_one_axis_are_better_than_those_found(seed: int, sizes: int, objective: str) -> None:
+    judge, latency, opts = one_axis_problem(seed, sizes, objective)
+    largest = judge.histogram.largest
+    found = [
+        r for r in best_slabs(judge, latency, opts, cuts_of(judge.histogram, largest), 2, 0.0) if len(r) == 2
+    ]
+    best = np.inf
+    for cut, first, second in itertools.product(range(1, sizes), range(4), range(4)):
+        if opts[first, 0] <= cut < opts[second, 0]:
+            ranged = [(first, Size.of(a=1), Size.of(a=cut)), (second, Size.of(a=cut + 1), largest)]
+            best = min(best, cost_of(judge, latency, ranged))
+    assert min((cost_of(judge, latency, r) for r in found), default=np.inf) == pytest.approx(best)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(4, 7), st.sampled_from(["gpu_time", "service_p90"]))
+def test_no_nested_boxes_are_better_than_those_found(seed: int, sizes: int, objective: str) -> None:
+    judge, latency, opts = one_axis_problem(seed, sizes, objective)
+    largest = judge.histogram.largest
+    found = [
+        r for r in best_boxes(judge, latency, opts, cuts_of(judge.histogram, largest), 3, 0.0) if len(r) == 3
+    ]
+    best = np.inf
+    for lower, upper in itertools.combinations(range(1, sizes), 2):
+        for rows in itertools.product(range(4), repeat=3):
+            if opts[rows[0], 0] <= lower and opts[rows[1], 0] <= upper:
+                ends = (lower, upper, largest["a"])
+                ranged = [(r, Size.of(a=1), Size.of(a=end)) for r, end in zip(rows, ends, strict=True)]
+                best = min(best, cost_of(judge, latency, ranged))
+    assert min((cost_of(judge, latency, r) for r in found), default=np.inf) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("mix", ["two-tier", "chat-small", "single"])
+def test_every_policy_beats_or_equals_a_profile_alone(mix: str) -> None:
+    found = best_by_policy(encoder_problem(mix))
+    assert set(found) == {"nearest_opt", "profile_zero", "first_fit", "sticky"}
+    assert len(found["profile_zero"].profiles) == 1
+    for routed in found.values():
+        assert routed.value <= found["profile_zero"].value + 1e-12
+
+
+def test_first_fit_cuts_two_tier_traffic_between_its_tiers() -> None:
+    found = best_by_policy(encoder_problem("two-tier"))["first_fit"]
+    works = [profile.opt.work for profile in found.profiles]
+    assert len(works) > 1
+    assert works == sorted(works)
+
+
+def test_percentiles_have_their_policies_too() -> None:
+    found = best_by_policy(encoder_problem("two-tier", "service_p99"))
+    assert found["first_fit"].value <= found["profile_zero"].value
+
+
+def test_a_dear_switch_leaves_one_profile_under_sticky() -> None:
+    cheap = best_by_policy(encoder_problem("two-tier"))["sticky"]
+    dear = best_by_policy(encoder_problem("two-tier", switch_ms=50.0))["sticky"]
+    assert len(cheap.profiles) > 1
+    assert len(dear.profiles) == 1
+    assert dear.switch_share == 0
+
+
+def test_sticky_really_stays_and_switches_as_often_as_predicted() -> None:
+    problem = encoder_problem("two-tier")
+    found = best_by_policy(problem)["sticky"]
+    histogram = problem.judge.histogram
+    generator = np.random.default_rng(0)
+    rows = generator.choice(len(histogram), 20_000, p=histogram.counts / histogram.counts.sum())
+    index = route_sticky(found.profiles, histogram.sizes[rows])
+    assert (index >= 0).all()
+    assert np.mean(index[1:] != index[:-1]) == pytest.approx(found.switch_share, abs=0.02)
+
+
+def test_policies_work_in_three_axes() -> None:
+    source = SyntheticSource(3, opts=grid_opts(3, 3))
+    sizes = np.array([opt.values for opt in grid_opts(3, 4)], dtype=np.int64)
+    histogram = SizeHistogram(source.axes, sizes, np.arange(1, len(sizes) + 1))
+    problem = PolicyProblem(
+        measured=tuple(source.measure(p, sizes) for p in source.candidates()),  # type: ignore[misc, union-attr]
+        judge=judge_of(histogram),
+        mode=Mode.ENQUEUE,
+        model=source.model,
+        bounds=(histogram.smallest, histogram.largest),
+        max_profiles=2,
+    )
+    found = best_by_policy(problem)
+    assert found["first_fit"].value <= found["profile_zero"].value

@@ -1,0 +1,136 @@
+"""The tally: N tallies merged are one tally of all rows, in whatever order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tuner.traffic import tally as tally_module
+from tuner.traffic.cells import Cells
+from tuner.traffic.counting import count_rows
+from tuner.traffic.tally import MOST_BUCKETS, UNTIMED_HOLDOUT, UNTIMED_TUNE, WIDTHS_US, Tally
+
+Rows = NDArray[np.int64]
+rows = st.lists(
+    st.tuples(
+        st.integers(0, 10**13) | st.sampled_from([UNTIMED_TUNE, UNTIMED_HOLDOUT]), st.integers(0, 40), st.integers(0, 2**31 - 1)
+    ),
+    max_size=60,
+)  # fmt: skip
+
+
+def tallied(*parts: list[tuple[int, int, int]]) -> Tally:
+    tally = Tally(("a", "b"))
+    for part in parts:
+        if part:
+            table = np.array(part, dtype=np.int64).T
+            tally.add(Cells(table[0], table[1:], np.ones(len(part), np.int64)))
+    return tally
+
+
+def content(tally: Tally) -> tuple[int, list[list[int]]]:
+    cells = tally.cells()
+    return tally.level, [cells.starts_us.tolist(), *cells.sizes.tolist(), cells.counts.tolist()]
+
+
+@pytest.fixture
+def tight_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds that a few dozen rows reach."""
+    for name, value in (("MOST_BUCKETS", 6), ("MOST_CELLS", 8), ("MOST_MATRIX_CELLS", 40)):
+        monkeypatch.setattr(tally_module, name, value)
+
+
+@given(st.lists(rows, max_size=5))
+def test_merged_tallies_are_one_tally(parts: list[list[tuple[int, int, int]]]) -> None:
+    merged = Tally(("a", "b"))
+    for part in parts:
+        merged.merge(tallied(part))
+
+    assert content(merged) == content(tallied(*parts))
+
+
+@pytest.mark.usefixtures("tight_bounds")
+class TestUnderTightBounds:
+    """A few rows drive the tally through wider buckets and the matrix."""
+
+    @settings(max_examples=200, deadline=None)
+    @given(st.lists(rows, max_size=6), st.randoms())
+    def test_neither_order_nor_split_changes_the_tally(self, parts: list, random: object) -> None:  # type: ignore[type-arg]
+        whole = [row for part in parts for row in part]
+        shuffled = whole.copy()
+        random.shuffle(shuffled)  # type: ignore[attr-defined]
+        merged = Tally(("a", "b"))
+        for part in parts:
+            merged.merge(tallied(part))
+
+        assert content(tallied(*[[row] for row in shuffled])) == content(tallied(whole)) == content(merged)
+
+    @given(rows)
+    def test_every_row_is_counted_and_its_size_kept(self, some: list[tuple[int, int, int]]) -> None:
+        cells = tallied(some).cells()
+
+        assert cells.counts.sum() == len(some)
+        assert set(zip(*cells.sizes.tolist(), strict=True)) == {(a, b) for _, a, b in some}
+
+    @given(rows)
+    def test_a_bucket_starts_at_or_before_its_times(self, some: list[tuple[int, int, int]]) -> None:
+        tally = tallied(some)
+        starts = tally.cells().starts_us
+        timed = sorted({t // tally.width_us * tally.width_us for t, _, _ in some if t > UNTIMED_HOLDOUT})
+
+        assert sorted({s for s in starts.tolist() if s > UNTIMED_HOLDOUT}) == timed
+
+
+def test_each_width_divides_the_next_and_long_ones_align_with_days() -> None:
+    assert all(wide % narrow == 0 for narrow, wide in zip(WIDTHS_US, WIDTHS_US[1:], strict=False))
+    day = 86_400_000_000
+    assert all(day % width == 0 or width % day == 0 for width in WIDTHS_US)
+
+
+def test_a_small_log_keeps_every_distinct_time() -> None:
+    times = np.arange(MOST_BUCKETS, dtype=np.int64) * 7
+
+    tally = Tally(("a",))
+    tally.add(Cells(times, np.ones((1, len(times)), np.int64), np.ones(len(times), np.int64)))
+
+    assert tally.cells().starts_us.tolist() == times.tolist()
+
+
+def test_a_large_log_keeps_bounded_cells() -> None:
+    random = np.random.default_rng(1)
+    tally = Tally(("batch", "seq"))
+    for hour in range(12):
+        times = np.sort(random.integers(0, 3_600_000_000, 100_000)) + hour * 3_600_000_000
+        slots, level = tally.slots(times)
+        sizes = (random.integers(1, 65, len(times)), random.integers(1, 513, len(times)))
+        cells = count_rows(slots, sizes, None)
+        tally.add(Cells(cells.starts_us * WIDTHS_US[level], cells.sizes, cells.counts))
+
+    cells = tally.cells()
+
+    assert cells.counts.sum() == 1_200_000
+    assert len(np.unique(cells.starts_us)) * 64 * 512 <= 1 << 22
+
+
+@given(rows, st.booleans())
+def test_counting_is_grouping(some: list[tuple[int, int, int]], weighted: bool) -> None:
+    some = [row for row in some if row[0] > UNTIMED_HOLDOUT]
+    if not some:
+        return
+    table = np.array(some, dtype=np.int64).T
+    weights = table[1] + 1 if weighted else None
+
+    cells = count_rows(table[0], tuple(table[1:]), weights)
+
+    expected: dict[tuple[int, ...], int] = {}
+    for row in some:
+        expected[row] = expected.get(row, 0) + (row[1] + 1 if weighted else 1)
+    found: dict[tuple[int, ...], int] = {}
+    for *row, count in zip(
+        cells.starts_us.tolist(), *cells.sizes.tolist(), cells.counts.tolist(), strict=True
+    ):
+        found[tuple(row)] = found.get(tuple(row), 0) + count
+    assert found == expected

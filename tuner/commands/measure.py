@@ -1,0 +1,64 @@
+"""`tuner measure`: the performance curve of one engine."""
+
+from __future__ import annotations
+
+from tuner.commands import engine_options, options
+from tuner.errors import BuildFailed, UsageError
+
+
+def measure(
+    model: options.ModelFile = None,
+    sweep: options.Sweep = None,
+    opt: options.Opt = None,
+    csv: options.CsvOut = None,
+    store: options.StoreUrl = options.DEFAULT_STORE,
+    precision: engine_options.Precision = "fp16",
+    flavour: engine_options.Flavour = "tensorrt",
+    optimization_level: engine_options.OptimizationLevel = None,
+    tactic_sources: engine_options.TacticSources = None,
+    workspace: engine_options.Workspace = None,
+    workspace_cap: engine_options.WorkspaceCap = engine_options.DEFAULT_WORKSPACE_CAP,
+    timing_cache: engine_options.TimingCache = False,
+    verify_outputs: engine_options.VerifyOutputs = False,
+    engine_folder: engine_options.Folder = engine_options.DEFAULT_FOLDER,
+    time_limit: engine_options.TimeLimit = engine_options.DEFAULT_TIME_LIMIT,
+    memory_limit: engine_options.MemoryLimit = None,
+    device: engine_options.Device = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Time one engine over a sweep of sizes: latencies, throughput and where more work stops paying.
+
+    Example: tuner measure --model model.onnx --sweep batch=1..128
+    """
+    given = locals()
+    if model is None or not sweep:
+        raise UsageError("tuner measure needs --model FILE.onnx and --sweep AXIS=LOW..HIGH for each axis")
+    from pathlib import Path
+
+    from tuner.axes import Size
+    from tuner.measurements.store import open_store
+    from tuner.measurements.sweep import sweep_profile, sweep_rows, sweep_sizes
+    from tuner.onnx_file import read_onnx
+    from tuner.profiles.profile import ProfileSet
+    from tuner.recommendation.output_file import check_writable, replace_file
+    from tuner.report.performance_curve import sweep_csv, sweep_view
+
+    if csv is not None:
+        check_writable(csv)
+    read = read_onnx(Path(model))
+    sizes = sweep_sizes(read, options.pairs("--sweep", sweep))
+    wanted = None if opt is None else Size.from_mapping(Size.parse(opt).as_dict(), read.axes)
+    profiles = ProfileSet((sweep_profile(sizes, wanted),))
+    with open_store(store) as opened:
+        bench = engine_options.bench(given, read, opened)
+        engine = bench.built(bench.spec(profiles))
+        if not engine.is_built:
+            raise BuildFailed(engine.reason or "not known", engine.outcome)
+        bench.time(engine, [(0, size) for size in sizes])
+        rows = sweep_rows(read, opened.measurements(engine.spec.key, engine.repeat), sizes)
+    if csv is not None:
+        replace_file(csv, sweep_csv(rows))
+    if not quiet:
+        from tuner.commands.console import results
+
+        results().print(sweep_view(rows, engine.device_memory_bytes))

@@ -1,0 +1,99 @@
+"""What a sweep looks like: a table, bars of the throughput, a sentence on the sweet spot, and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tuner.measurements.sweep import LEAST_GAIN_OF_DOUBLING, SweepRow, sweet_spot
+
+BAR_WIDTH = 40
+_COLUMNS = ("p50_ms", "p90_ms", "p99_ms", "graph_p50_ms", "h2d_ms", "d2h_ms", "enqueue_ms")
+
+
+def sweep_view(rows: Sequence[SweepRow], device_memory_bytes: int | None) -> RenderableType:
+    """The whole answer of `tuner measure --sweep`."""
+    best = sweet_spot(rows)
+    parts: list[RenderableType] = [sweep_table(rows, best)]
+    parts += [Text(line) for line in bars(rows)]
+    parts.append(Text(sweet_spot_sentence(best)))
+    if device_memory_bytes is not None:
+        parts.append(Text(f"device memory of an execution context: {device_memory_bytes / 2**20:.0f} MiB"))
+    doubts = dict.fromkeys(f"caveat at {row.size}: {caveat}" for row in rows for caveat in row.caveats)
+    parts += [Text(doubt, style="yellow") for doubt in doubts]
+    return Group(*parts)
+
+
+def sweep_table(rows: Sequence[SweepRow], best: SweepRow | None) -> Table:
+    table = Table(title=f"Latency in ms by {', '.join(rows[0].size.axes)}", title_justify="left")
+    headings = (
+        "size",
+        "p50",
+        "p90",
+        "p99",
+        "graph p50",
+        "H2D",
+        "D2H",
+        "enqueue",
+        "inputs MiB",
+        "inf/s",
+        "work/s",
+    )
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for row in rows:
+        times = [_text(getattr(row, column)) for column in _COLUMNS]
+        mark = " *" if row == best else ""
+        table.add_row(
+            row.size.short + mark,
+            *times,
+            f"{row.io_bytes / 2**20:.2f}",
+            f"{row.inferences_per_s:.0f}",
+            f"{row.work_per_s:.4g}",
+        )
+    return table
+
+
+def bars(rows: Sequence[SweepRow]) -> list[str]:
+    """Throughput of each size as a bar, the largest over the whole width."""
+    most = max(row.work_per_s for row in rows)
+    width = max(len(row.size.short) for row in rows)
+    lengths = [max(1, round(BAR_WIDTH * row.work_per_s / most)) for row in rows]
+    return [
+        f"{row.size.short:>{width}} {'█' * length} {row.work_per_s:.4g}/s"
+        for row, length in zip(rows, lengths, strict=True)
+    ]
+
+
+def sweet_spot_sentence(best: SweepRow | None) -> str:
+    if best is None:
+        return (
+            f"sweet spot: beyond this sweep, doubling still brings {LEAST_GAIN_OF_DOUBLING:.0%} or more; "
+            "sweep further"
+        )
+    return (
+        f"sweet spot (*): {best.size}, {best.p50_ms:.3f} ms; from there doubling the work brings less than "
+        f"{LEAST_GAIN_OF_DOUBLING:.0%} more throughput and only adds latency"
+    )
+
+
+def sweep_csv(rows: Sequence[SweepRow]) -> str:
+    """One line a size, with the axes as columns."""
+    text = io.StringIO()
+    axes = rows[0].size.axes
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*axes, *_COLUMNS, "input_bytes", "inferences_per_s", "work_per_s"])
+    for row in rows:
+        times = [_text(getattr(row, column), "") for column in _COLUMNS]
+        rates = [f"{row.inferences_per_s:.6g}", f"{row.work_per_s:.6g}"]
+        writer.writerow([*row.size.values, *times, row.io_bytes, *rates])
+    return text.getvalue()
+
+
+def _text(value: float | None, missing: str = "-") -> str:
+    return missing if value is None else f"{value:.4f}"
