@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import tuner
 from tests.cluster.conftest import add_gpu_node
 from tests.cluster.log_files import write_lines, write_parquet
 from tests.cluster.same_traffic import facts
@@ -31,7 +32,7 @@ START = 1_700_000_000
 def test_every_shared_trace_counts_the_same(two_nodes: Any) -> None:
     if not TRACES.is_dir():
         pytest.skip(f"the traces are not at {TRACES}; name their folder in TUNER_TRACES")
-    with joined(two_nodes.address) as cluster:
+    with joined(two_nodes.address, tuner.__version__) as cluster:
         counting = CountingCluster(cluster.ray, unit_bytes=1 << 18)
         step = MapStep(counting.open_files, counting.count_files)
         for trace in sorted([*TRACES.glob("*.parquet"), *TRACES.glob("*.csv"), *TRACES.glob("*.gz")]):
@@ -67,7 +68,7 @@ def write_logs(folder: Path) -> LogSettings:
 
 def test_logs_of_several_forms_count_the_same(two_nodes: Any, tmp_path: Path) -> None:
     logs = write_logs(tmp_path)
-    with joined(two_nodes.address) as cluster:
+    with joined(two_nodes.address, tuner.__version__) as cluster:
         counting = CountingCluster(cluster.ray, unit_bytes=1 << 20)
         traffic = read_traffic(logs, None, map_step=MapStep(counting.open_files, counting.count_files))
     assert facts(traffic) == facts(read_traffic(logs, None))
@@ -83,7 +84,7 @@ def test_node_that_is_lost_on_the_way_changes_nothing(empty_cluster: Any, tmp_pa
             time.sleep(0.01)
         empty_cluster.remove_node(lost, allow_graceful=False)
 
-    with joined(empty_cluster.address) as cluster:
+    with joined(empty_cluster.address, tuner.__version__) as cluster:
         counting = CountingCluster(cluster.ray, unit_bytes=1 << 18)
         killer = threading.Thread(target=kill_after_some)
         killer.start()

@@ -27,10 +27,10 @@ class Cluster:
 
 
 @contextmanager
-def joined(address: str) -> Iterator[Cluster]:
-    """The cluster at an address, left again afterwards.
+def joined(address: str, version: str) -> Iterator[Cluster]:
+    """The cluster at an address, left again afterwards; `version` is that of the driver's tuner.
 
     Raises TunerError where Ray is missing, nothing answers, or a node's tuner is of another version.
     """
     with connected(address) as ray:
-        yield Cluster(ray, tuple(check_versions(ray)))
+        yield Cluster(ray, tuple(check_versions(ray, version)))

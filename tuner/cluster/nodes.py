@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import tuner
 from tuner.cluster.connection import ray_errors
 from tuner.errors import TunerError, nearest_name
 
@@ -48,13 +47,11 @@ def living_nodes(ray: Any) -> list[Node]:
     ]
 
 
-def check_versions(ray: Any) -> list[Node]:
-    """The living nodes, each of which was asked for its tuner.
+def check_versions(ray: Any, version: str) -> list[Node]:
+    """The living nodes, each of which was asked for the version of its tuner.
 
-    Raises TunerError where a node has none or another version: what they count and measure could differ.
+    Raises TunerError where a node has none or another one: what they count and measure could differ.
     """
-    from dataclasses import replace
-
     nodes = living_nodes(ray)
     look = ray.remote(_looker())
     on = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
@@ -65,17 +62,17 @@ def check_versions(ray: Any) -> list[Node]:
     with ray_errors(ray):
         versions = ray.get(asked)
     found = [replace(node, version=version) for node, version in zip(nodes, versions, strict=True)]
-    refuse_other_versions(found, tuner.__version__)
+    refuse_other_versions(found, version)
     return found
 
 
 def _looker() -> Any:
     # A function made here travels as code, so that it runs where there is no tuner at all.
     def look() -> str | None:
-        try:
-            import tuner
+        import importlib
 
-            return str(tuner.__version__)
+        try:
+            return str(importlib.import_module("tuner").__version__)
         except ImportError:
             return None
 
