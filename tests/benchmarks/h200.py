@@ -7,10 +7,14 @@ carries over, so a step that was interrupted goes on where it was. `report` prin
 from __future__ import annotations
 
 import csv
+import dataclasses
 import itertools
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -58,18 +62,55 @@ def traffic(name: str, folder: Path) -> Path:
     return path
 
 
-def recommend(name: str, folder: Path) -> int:
+def recommend(name: str, folder: Path) -> list[str]:
     """`tuner recommend` over real engines, as a user would call it."""
     model = model_file(name, folder)
-    command = [
+    return [
         *(sys.executable, "-m", "tuner", "recommend", "--logs", str(traffic(name, folder))),
         *("--model", str(model), "--count", "count", "--log-kind", "histogram", "--axis", "batch=batch"),
         *(("--axis", "seq=seq") if name == "encoder" else ()),
-        *("--builds", str(BUILDS[name]), "--max-profiles", "2", "--tactic-sources", "none"),
+        *("--builds", str(BUILDS[name]), "--tactic-sources", "none"),
+        *("--max-profiles", "1" if name == "resnet" else "2"),
+        *(("--verify-outputs",) if name == "ranker" and find_spec("onnxruntime") else ()),
         *("--store", url(folder), "--engine-folder", str(folder / "engines")),
         *("--time-limit", str(TIME_LIMIT_S), "--out", str(folder / f"{name}.json")),
     ]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def recommended(name: str, folder: Path) -> int:
+    return subprocess.run(recommend(name, folder), cwd=ROOT, check=False).returncode
+
+
+def killed(folder: Path) -> int:
+    """Kill the encoder's run with SIGKILL in the middle of its second build; the step `encoder` goes on."""
+    run = subprocess.Popen(recommend("encoder", folder), cwd=ROOT)
+    while len(list((folder / "engines" / "logs").glob("*.engine.log"))) < 2:
+        time.sleep(0.2)
+        if run.poll() is not None:
+            return run.returncode
+    time.sleep(8)
+    run.kill()
+    run.wait()
+    with open_store(url(folder)) as store:
+        for engine in store.engines():
+            count = len(store.measurements(engine.spec.key, engine.repeat))
+            print(f"after the kill the store has {engine.name}: {engine.outcome}, {count} measurements")
+    return 0
+
+
+def failures(folder: Path) -> int:
+    """What a user sees of a maximum that no GPU can hold, and of a model that does not parse."""
+    impossible = folder / "impossible.csv"
+    impossible.write_text("batch,seq,count\n1,16,99\n65536,262144,1\n")
+    command = recommend("encoder", folder)
+    command[command.index("--logs") + 1] = str(impossible)
+    command[command.index("--builds") + 1] = "1"
+    print(subprocess.run(command, cwd=ROOT, check=False, text=True, stderr=subprocess.PIPE).stderr)
+    command = recommend("ranker", folder)
+    command[command.index("--model") + 1] = str(model_file("unsupported", folder))
+    command[command.index("--builds") + 1] = "1"
+    print(subprocess.run(command, cwd=ROOT, check=False, text=True, stderr=subprocess.PIPE).stderr)
+    return 0
 
 
 def url(folder: Path) -> str:
@@ -137,12 +178,28 @@ def first(folder: Path) -> int:
 
 
 def repeats(folder: Path) -> int:
-    """The same profile built again, and a static engine at the dynamic one's opt."""
+    """One engine timed in two processes, and a static engine at the dynamic one's opt; prints the ratios."""
     with open_store(url(folder)) as store:
         bench = bench_of("encoder", folder, store)
-        built_and_timed(bench, encoder_over((4, 128)), GRID, repeat=1)
-        built_and_timed(bench, profile((4, 128), (4, 128), (4, 128)), [(4, 128)])
+        once = built_and_timed(bench, encoder_over((4, 128)), GRID)
+        other = dataclasses.replace(bench, fill=dataclasses.replace(bench.fill, seed=1))
+        again = built_and_timed(other, encoder_over((4, 128)), GRID)
+        static = built_and_timed(bench, profile((4, 128), (4, 128), (4, 128)), [(4, 128)])
+    for mode in Mode:
+        first, second = _times(once, mode, bench.fill.text), _times(again, mode, other.fill.text)
+        ratios = [second[size] / first[size] for size in first]
+        low, middle, high = np.quantile(ratios, [0.05, 0.5, 0.95])
+        print(
+            f"timed again, {mode}: p5 {low:.4f}, median {middle:.4f}, p95 {high:.4f} of {len(ratios)} sizes"
+        )
+        at_opt = Size(("batch", "seq"), (4, 128))
+        ratio = first[at_opt] / _times(static, mode, bench.fill.text)[at_opt]
+        print(f"dynamic over static engine at 4x128, {mode}: {ratio:.4f}")
     return 0
+
+
+def _times(measurements: Sequence[Measurement], mode: Mode, fill: str) -> dict[Size, float]:
+    return {m.size: m.summary.p50_ms for m in measurements if (m.mode, m.input_fill) == (mode, fill)}
 
 
 def export(folder: Path) -> int:
@@ -152,6 +209,9 @@ def export(folder: Path) -> int:
             built = [engine for engine in store.engines(model.content_hash) if engine.is_built]
             recorded = [RecordedEngine(e, tuple(store.measurements(e.spec.key, e.repeat))) for e in built]
             timed = [one for one in recorded if one.measurements]
+            kinds = Counter(c.split(":")[0] for r in timed for m in r.measurements for c in m.caveats)
+            count = sum(len(r.measurements) for r in timed)
+            print(f"{model.name}: {len(timed)} engines, {count} measurements, caveats {dict(kinds)}")
             if timed:
                 write_flat(folder / f"h200_own_{model.name}.parquet", model, timed)
     return 0
@@ -187,9 +247,11 @@ def _ratios(ours: RecordedEngine, theirs: RecordedEngine, mode: Mode) -> list[fl
 
 
 STEPS: dict[str, Callable[[Path], int]] = {
-    "encoder": lambda folder: recommend("encoder", folder),
-    "ranker": lambda folder: recommend("ranker", folder),
-    "resnet": lambda folder: recommend("resnet", folder),
+    "killed": killed,
+    "encoder": lambda folder: recommended("encoder", folder),
+    "ranker": lambda folder: recommended("ranker", folder),
+    "resnet": lambda folder: recommended("resnet", folder),
+    "failures": failures,
     "first": first,
     "agreement": agreement,
     "repeats": repeats,

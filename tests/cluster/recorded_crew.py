@@ -36,7 +36,7 @@ def node_tools(folder: Path) -> Tools:
 def slow_node_tools(folder: Path) -> Tools:
     """The same, with timings that take 0.3 s each."""
     tools = node_tools(folder)
-    (tools.plans.folder / "slow").mkdir(parents=True, exist_ok=True)
+    (tools.plans.folder / "slow_timing").mkdir(parents=True, exist_ok=True)
     return tools
 
 

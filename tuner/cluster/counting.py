@@ -17,7 +17,7 @@ from tuner.errors import DamagedFile
 from tuner.logs.log_file import LogFile
 from tuner.logs.sources import Source
 from tuner.traffic.counted import Counted
-from tuner.traffic.ingest import Ingest, Progress
+from tuner.traffic.ingest import Ingest, Progress, start_level
 from tuner.traffic.tally import Tally
 
 RETRIES = 3
@@ -54,7 +54,7 @@ class CountingCluster:
             for result in _results(workers, units_of(ingest, self._unit_bytes), progress):
                 tree.add(result)
             merged = tree.result()
-            return Counted(Tally(axes)) if merged is None else self._ray.get(merged)
+            return Counted(Tally(axes, start_level(ingest))) if merged is None else self._ray.get(merged)
 
 
 def _remote(ray: Any, function: Any, **options: Any) -> Any:

@@ -66,7 +66,8 @@ def open_each(sources: Sequence[Source]) -> list[LogFile | Broken]:
 
 def count_whole(files: Sequence[tuple[LogFile, Task]]) -> Result:
     """Count files one after the other; of one that breaks on the way nothing counts."""
-    total = Counted(Tally(files[0][1].rules.axes))
+    first = files[0][1]
+    total = Counted(Tally(first.rules.axes, first.level))
     for file, task in files:
         try:
             counted = _whole(file, task)
@@ -87,7 +88,7 @@ def _whole(file: LogFile, task: Task) -> Counted:
 
 
 def _counted(pieces: Iterable[Piece], task: Task) -> Counted:
-    counted = Counted(Tally(task.rules.axes))
+    counted = Counted(Tally(task.rules.axes, task.level))
     for piece in pieces:
         counted.merge(count_piece(piece, task, counted.tally.level))
     return counted

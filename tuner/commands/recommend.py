@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from tuner.commands import engine_options, export_options, options, search_options
+from tuner.commands import (
+    deployed_options,
+    engine_options,
+    export_options,
+    options,
+    search_options,
+)
 from tuner.errors import TunerError
 
 
@@ -50,6 +56,11 @@ def recommend(
     time_limit: engine_options.TimeLimit = engine_options.DEFAULT_TIME_LIMIT,
     memory_limit: engine_options.MemoryLimit = None,
     device: engine_options.Device = 0,
+    deployed: deployed_options.DeployedFile = None,
+    min_gain: deployed_options.MinGain = deployed_options.DEFAULT_MIN_GAIN,
+    max_shift: deployed_options.MaxShift = deployed_options.DEFAULT_MAX_SHIFT,
+    max_uncovered: deployed_options.MaxUncovered = deployed_options.DEFAULT_MAX_UNCOVERED,
+    force: deployed_options.Force = False,
     out: options.Out = "profile.json",
     report: options.Report = None,
     to: export_options.To = None,
@@ -63,37 +74,13 @@ def recommend(
     Example: tuner recommend --logs prod.parquet --measurements h200.parquet --axis seq=tokens
     """
     given = locals()
-    from tuner.commands.recommending import by_measurements, by_rule
-    from tuner.recommendation.document import as_document, document_text, write_document
-    from tuner.recommendation.output_file import check_writable
+    from tuner.commands.recommending import by_measurements, by_rule, check_outputs, show
 
     if rule is None and model is None and measurements is None:
         raise TunerError(
             "nothing to judge by: pass --measurements FILE (recorded latencies), --model FILE.onnx (whose "
             "measurements are in the store), or --rule NAME for an unmeasured profile"
         )
-    check_writable(out)
-    if report is not None:
-        check_writable(report)
-    if to is not None:
-        export_options.check_export(given)
+    check_outputs(given)
     found = by_rule(given) if rule is not None else by_measurements(given)
-    document = as_document(found)
-    write_document(out, document)
-    if report is not None:
-        from tuner.commands.report import format_of, write_report
-
-        write_report(document, store, report, format_of(None, report))
-    if as_json:
-        print(document_text(document), end="")
-    elif not quiet:
-        from tuner.commands.console import results
-        from tuner.report.explained import explanation_view
-        from tuner.report.terminal import recommendation_view
-
-        results().print(recommendation_view(found))
-        if explain:
-            results().print(explanation_view(found))
-        print(f"written: {out}")
-    if to is not None:
-        export_options.write_export({**given, "document": out})
+    show(given, found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,9 +28,16 @@ def open_parquet(source: Source) -> LogFile:
     texts = {key.decode(errors="replace"): value.decode(errors="replace") for key, value in described.items()}
     groups = metadata.num_row_groups
     unit_bytes = source.byte_count / max(1, groups)
-    spans = Spans(groups, unit_bytes, partial(_row_groups, (source, metadata, layout)), are_numbered=True)
-    pieces = partial(_pieces, source, metadata, layout)
-    return LogFile(source, "parquet", layout, pieces, metadata=texts, spans=spans)
+    return LogFile(
+        source,
+        "parquet",
+        layout,
+        partial(_pieces, source, metadata, layout),
+        metadata=texts,
+        row_count=metadata.num_rows,
+        time_span=partial(_time_span, metadata),
+        spans=Spans(groups, unit_bytes, partial(_row_groups, (source, metadata, layout)), are_numbered=True),
+    )
 
 
 def _opened(source: Source, metadata: Any) -> Any:
@@ -102,21 +110,40 @@ def _bytes_per_row(source: Source, metadata: Any) -> float:
 
 def _is_outside(details: Any, wanted: Wanted) -> bool:
     """Whether the statistics of the time column prove that no row of the group lies in the window."""
-    if wanted.time is None or wanted.window == (None, None):
-        return False
-    for place in range(details.num_columns):
-        column = details.column(place)
-        if column.path_in_schema == wanted.time and column.statistics is not None:
-            return _statistics_are_outside(column.statistics, wanted)
-    return False
-
-
-def _statistics_are_outside(statistics: Any, wanted: Wanted) -> bool:
-    if not statistics.has_min_max or statistics.null_count or isinstance(statistics.min, (str, bytes)):
-        return False
-    least, least_unit = read_time(statistics.min, wanted.time_unit)
-    largest, largest_unit = read_time(statistics.max, wanted.time_unit)
-    if NO_TIME in (least, largest) or least_unit != largest_unit:
+    span = None if wanted.window == (None, None) else _group_span(details, wanted)
+    if span is None or not span.covers_all:
         return False
     since, until = wanted.window
-    return (since is not None and largest < since) or (until is not None and least >= until)
+    return (since is not None and span.last_us < since) or (until is not None and span.first_us >= until)
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupSpan:
+    """First and last time in a row group, and whether every row of it has one."""
+
+    first_us: int
+    last_us: int
+    covers_all: bool
+
+
+def _group_span(details: Any, wanted: Wanted) -> _GroupSpan | None:
+    """From the statistics of the time column; None where they are missing or their unit is in doubt."""
+    columns = (details.column(place) for place in range(details.num_columns))
+    column = next((column for column in columns if column.path_in_schema == wanted.time), None)
+    statistics = None if column is None else column.statistics
+    if statistics is None or not statistics.has_min_max or isinstance(statistics.min, (str, bytes)):
+        return None
+    first, first_unit = read_time(statistics.min, wanted.time_unit)
+    last, last_unit = read_time(statistics.max, wanted.time_unit)
+    if NO_TIME in (first, last) or first_unit != last_unit:
+        return None
+    return _GroupSpan(first, last, not statistics.null_count)
+
+
+def _time_span(metadata: Any, wanted: Wanted) -> tuple[int, int] | None:
+    groups = (metadata.row_group(group) for group in range(metadata.num_row_groups))
+    spans = [_group_span(details, wanted) for details in groups if details.num_rows]
+    known = [span for span in spans if span is not None]
+    if not known or len(known) < len(spans):
+        return None
+    return min(span.first_us for span in known), max(span.last_us for span in known)

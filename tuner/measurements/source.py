@@ -22,7 +22,8 @@ class MeasuredProfile:
     """A profile that was built and timed.
 
     `curves` has one curve for each mode that was timed. `engine_keys` name the builds behind it; the other
-    fields are medians over those builds, None where nothing is known.
+    fields are medians over those builds, None where nothing is known. `contended_share` is the share of the
+    measurements that other processes on the GPU disturbed.
     """
 
     profile: OptimizationProfile
@@ -31,6 +32,7 @@ class MeasuredProfile:
     build_s: float | None = None
     plan_bytes: int | None = None
     device_memory_bytes: int | None = None
+    contended_share: float = 0.0
 
     def curve(self, mode: Mode) -> Curve:
         if mode not in self.curves:

@@ -212,6 +212,7 @@ def _evidence(
         mode=settings.search.mode.value,
         seed=settings.search.seed,
         trial_count=len(found.trials),
+        trials=found.trials,
         failed_trials=dict(sorted(failed.items())),
         sampler=settings.search.sampler,
         stopped=found.stopped,

@@ -32,7 +32,8 @@ WORTH_BUILDING = 0.01
 def condensed(judge: Judge, limit: int = SIZES) -> Judge:
     """The judge on at most about `limit` sizes: the heaviest half as they are, the rest moved to neighbours.
 
-    A size moves to the heaviest one in its cell of a grid over the doublings of each axis.
+    A size moves to the one nearest to the weighted middle of its cell, in a grid over the doublings of each
+    axis.
     """
     histogram = judge.histogram
     if len(histogram) <= limit:
@@ -45,7 +46,9 @@ def condensed(judge: Judge, limit: int = SIZES) -> Judge:
     cells = _cells(histogram.sizes[rest], limit // 2)
     for cell in np.unique(cells):
         members = rest[cells == cell]
-        moved[members] = histogram.sizes[members[weights[members].argmax()]]
+        doublings = np.log2(np.maximum(histogram.sizes[members], 0.5))
+        apart = doublings - np.average(doublings, axis=0, weights=weights[members])
+        moved[members] = histogram.sizes[members[(apart**2).sum(axis=1).argmin()]]
     merged = histogram.with_sizes(moved)
     requests = np.zeros(len(merged))
     places = {tuple(row): place for place, row in enumerate(merged.sizes.tolist())}

@@ -15,10 +15,9 @@ from tuner.logs.block import Block
 from tuner.logs.clean import CleanRows
 from tuner.logs.reasons import reason_name
 from tuner.logs.times import NO_TIME, Times
-from tuner.traffic.cells import Cells
 from tuner.traffic.counting import count_rows
 from tuner.traffic.runnable import Runnable
-from tuner.traffic.tally import UNTIMED_HOLDOUT, UNTIMED_TUNE, WIDTHS_US, Tally
+from tuner.traffic.tally import UNTIMED_HOLDOUT, UNTIMED_TUNE, Tally
 from tuner.traffic.traffic import HOLDOUT_SHARE
 
 Int64Array = NDArray[np.int64]
@@ -202,26 +201,16 @@ class Counted:
     def _add_cells(
         self, marks: Int64Array, sizes: tuple[Int64Array, ...], weights: Int64Array | None
     ) -> None:
+        """Rows with a time are put in buckets; the two marks of the others are buckets of their own."""
         timed = marks > UNTIMED_HOLDOUT
         if timed.all():
-            self._add_timed(marks, sizes, weights)
+            self.tally.add(count_rows(marks, self.tally.width_us, sizes, weights))
             return
-        for mark in (UNTIMED_TUNE, UNTIMED_HOLDOUT):
-            here = marks == mark
+        for here, width_us in ((timed, self.tally.width_us), (~timed, 1)):
             if here.any():
                 picked = tuple(values[here] for values in sizes)
-                cells = count_rows(
-                    np.zeros(int(here.sum()), np.int64), picked, None if weights is None else weights[here]
-                )
-                self.tally.add(Cells(np.full(len(cells.counts), mark), cells.sizes, cells.counts))
-        if timed.any():
-            picked = tuple(values[timed] for values in sizes)
-            self._add_timed(marks[timed], picked, None if weights is None else weights[timed])
-
-    def _add_timed(self, us: Int64Array, sizes: tuple[Int64Array, ...], weights: Int64Array | None) -> None:
-        slots, level = self.tally.slots(us)
-        cells = count_rows(slots, sizes, weights)
-        self.tally.add(Cells(cells.starts_us * WIDTHS_US[level], cells.sizes, cells.counts))
+                weights_here = None if weights is None else weights[here]
+                self.tally.add(count_rows(marks[here], width_us, picked, weights_here))
 
 
 def _add_up(into: dict[str, int], counts: Mapping[str, int]) -> None:

@@ -15,21 +15,23 @@ from tuner.logs.columns import FileColumns
 from tuner.logs.log_file import LogFile, Piece, Refused, TimeWindow, Wanted
 from tuner.traffic.counted import Counted, FileRows
 from tuner.traffic.runnable import Runnable
-from tuner.traffic.tally import Tally
+from tuner.traffic.tally import MOST_CELLS, Tally, level_for
 
 Progress = Callable[[int, int], None]
 """Called with the bytes and the rows done so far."""
 
 _MOST_THREADS = 8
+_LARGE_ROW_COUNT = 16 * MOST_CELLS
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What counting a piece needs besides the piece."""
+    """What counting a piece needs besides the piece; `level` is that of the buckets to start with."""
 
     columns: FileColumns
     rules: Rules
     rows: FileRows
+    level: int = 0
 
     @property
     def wanted(self) -> Wanted:
@@ -48,7 +50,11 @@ class Ingest:
     splits_untimed: bool
     has_snapshots: bool = False
 
+    def wanted(self, columns: FileColumns) -> Wanted:
+        return Wanted(columns.names, columns.time, columns.time_unit, self.window)
+
     def tasks(self) -> Iterator[tuple[LogFile, Task]]:
+        level = start_level(self)
         for place, (file, columns) in enumerate(self.files):
             rows = FileRows(
                 file.source.name,
@@ -58,16 +64,30 @@ class Ingest:
                 self.splits_untimed,
                 place if self.has_snapshots else None,
             )
-            yield file, Task(columns, self.rules, rows)
+            yield file, Task(columns, self.rules, rows, level)
 
 
 CountFiles = Callable[[Ingest, Progress | None], Counted]
 """Counts the rows of all files, on this machine or on many."""
 
 
+def start_level(ingest: Ingest) -> int:
+    """The level of buckets to start at: 0, unless statistics show a log so large that it needs buckets."""
+    row_count = 0
+    spans: list[tuple[int, int]] = []
+    for file, columns in ingest.files:
+        span = file.time_span(ingest.wanted(columns)) if file.time_span is not None else None
+        if span is not None:
+            spans.append(span)
+            row_count += file.row_count or 0
+    if row_count < _LARGE_ROW_COUNT:
+        return 0
+    return level_for(min(first for first, _ in spans), max(last for _, last in spans))
+
+
 def count_files(ingest: Ingest, progress: Progress | None = None) -> Counted:
     """Everything counted; memory is bounded by the tally and a few blocks a thread."""
-    total = Counted(Tally(ingest.rules.axes))
+    total = Counted(Tally(ingest.rules.axes, start_level(ingest)))
     threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
     pool = _Pool(threads)
     try:
@@ -111,7 +131,7 @@ class _Pool:
         return self._pieces(file.pieces(task.wanted), task)
 
     def _pieces(self, pieces: Iterator[Piece], task: Task) -> Counted:
-        counted = Counted(Tally(task.rules.axes))
+        counted = Counted(Tally(task.rules.axes, task.level))
         waiting: deque[Future[Counted]] = deque()
         try:
             for piece in pieces:

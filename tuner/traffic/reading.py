@@ -49,7 +49,7 @@ def read_traffic(
     `refuse_too_many_rejections` to say. Raises TunerError where nothing usable is left, where a column cannot
     be found, and where the only file is damaged.
     """
-    window = _window(settings)
+    window = window_of(settings)
     logs = open_logs(settings, model, window, map_step.open_files)
     ingest = _ingest(logs, model, window)
     traffic = _traffic(logs, _counted(logs, ingest, progress, map_step))
@@ -68,7 +68,7 @@ def _ingest(logs: OpenLogs, model: Model | None, window: TimeWindow) -> Ingest:
     kind = logs.question.log_kind
     return Ingest(
         files=tuple(zip(logs.files, logs.columns, strict=True)),
-        rules=_rules(logs, model),
+        rules=rules_of(logs, model),
         runnable=Runnable(model, logs.axes),
         window=window,
         splits_untimed=kind in ("requests", "batches"),
@@ -120,7 +120,7 @@ def refuse_too_many_rejections(traffic: Traffic, settings: LogSettings) -> None:
         )
 
 
-def _rules(logs: OpenLogs, model: Model | None) -> Rules:
+def rules_of(logs: OpenLogs, model: Model | None) -> Rules:
     """`model` is the user's; without one, shapes that differ in rank are rows that disagree."""
     question, settings = logs.question, logs.settings
     for name, values in (("--align", settings.align), ("--cap", settings.cap)):
@@ -144,7 +144,7 @@ def _may_be_zero(axis: str, model: Model | None) -> bool:
     return model is not None and bool(model.outputs) and axis != model.batch_axis
 
 
-def _window(settings: LogSettings) -> tuple[int | None, int | None]:
+def window_of(settings: LogSettings) -> tuple[int | None, int | None]:
     since = parse_time(settings.since, "--since") if settings.since else None
     until = parse_time(settings.until, "--until") if settings.until else None
     if since is not None and until is not None and since >= until:
