@@ -83,6 +83,14 @@ class BuiltSource:
         """None: any profile can be built."""
         return None
 
+    def knows(self, profile: OptimizationProfile) -> bool:
+        """Whether the store has a build of the profile, or a wider one was measured."""
+        is_covered = any(p.opt == profile.opt and p.contains(profile) for p in self._known)
+        return is_covered or bool(self._bench.builds(self._bench.spec(ProfileSet((profile,)))))
+
+    def start(self, profile: OptimizationProfile) -> None:
+        """Nothing: here one profile is built at a time, when it is asked for."""
+
     def measure(
         self, profile: OptimizationProfile, sizes: NDArray[np.int64], stop: Stop | None = None
     ) -> MeasuredProfile | FailedProfile:
