@@ -108,3 +108,12 @@ def test_batching_needs_fewer_executions_than_requests_under_load():
     arrivals = at_times(np.arange(200) * 0.002)
     found = replay(arrivals, service_of(arrivals, 8, ten), Server(batcher=triton_default(8)))
     assert found.mean_batch > 4
+
+
+def test_a_delay_ends_at_any_distance_from_the_start_of_the_log():
+    # Far from zero a sum of times is rounded by more than a nanosecond; the batcher must not wait for ever.
+    far_ms = 4e10
+    times = [0, far_ms, far_ms + 0.3, 2 * far_ms]
+    batcher = Batcher(max_batch=8, max_queue_delay_microseconds=333)
+    starts = starts_ms(times, batcher, ten)
+    assert starts[1] == pytest.approx(far_ms + 0.333, abs=0.01)

@@ -17,6 +17,7 @@ from tuner.commands.build import build
 from tuner.commands.check import check
 from tuner.commands.config import PASS_ON, config
 from tuner.commands.diff import diff
+from tuner.commands.doctor import doctor
 from tuner.commands.export import export
 from tuner.commands.history import history
 from tuner.commands.init import init
@@ -52,6 +53,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "build": build,
     "export": export,
     "schema": schema,
+    "doctor": doctor,
 }
 """Every verb and its function, in the order of the help."""
 for name, command in COMMANDS.items():

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tuner.model import Model
     from tuner.recommendation.recommendation import Recommendation
     from tuner.recommendation.scored import RecommendSettings
+    from tuner.search.study import Trial
     from tuner.traffic.traffic import Traffic
 
 
@@ -91,17 +92,21 @@ def _searched(
     from tuner.commands.console import progress_bar
     from tuner.recommendation.recommend import recommend as run
 
-    with progress_bar("searching", quiet=given["quiet"]) as advance:
+    with progress_bar("searching", quiet=given["quiet"], is_counted=True) as advance:
         return run(
             traffic,
             source,
             settings,
             store.url,
-            lambda trial, left: advance(
-                trial.number + 1, trial.number + 1 + left, f"opt {trial.profile.opt.short}"
-            ),
+            lambda trial, left: advance(trial.number + 1, trial.number + 1 + left, _doing(trial)),
             confirm=getattr(source, "confirm", None),
         )
+
+
+def _doing(trial: Trial) -> str:
+    """The profile that was just tried, and the best score so far."""
+    best = "" if trial.value is None else f", best {trial.value:.4g} ms"
+    return f"opt {trial.profile.opt.short}{best}"
 
 
 def _built_source(given: dict[str, Any], model: Model, store: Store, traffic: Traffic) -> BuiltSource:
@@ -145,10 +150,9 @@ def show(given: dict[str, Any], found: Recommendation) -> None:
 
 def _print_tables(given: dict[str, Any], found: Recommendation) -> None:
     from tuner.commands.console import results
-    from tuner.report.explained import explanation_view
     from tuner.report.terminal import recommendation_view
 
-    results().print(recommendation_view(found))
-    if given["explain"]:
-        results().print(explanation_view(found))
+    results().print(recommendation_view(found, explain=given["explain"]))
     print(f"written: {given['out']}")
+    if given["report"] is not None:
+        print(f"written: {given['report']}")

@@ -17,7 +17,7 @@ from tuner.recommendation.explain import Explanation
 from tuner.recommendation.night import GainOver, NightRecord, cells_as_json
 from tuner.recommendation.output_file import replace_file
 from tuner.recommendation.pareto import FrontSet
-from tuner.recommendation.reading_document import SCHEMA_VERSION
+from tuner.recommendation.reading_document import SCHEMA_VERSION as SCHEMA_VERSION
 from tuner.recommendation.recommendation import Confirmation, Evaluated, Evidence, Recommendation
 from tuner.recommendation.rounding import rounded
 from tuner.recommendation.traffic_json import traffic_json
@@ -62,6 +62,7 @@ def as_document(recommendation: Recommendation) -> Json:
             for policy in ("nearest_opt", "profile_zero", "first_fit", "sticky")
         },
         "traffic": traffic_json(recommendation.traffic, recommendation.coverage),
+        "batcher": None,
         "model": model_as_dict(recommendation.model) if recommendation.model else None,
         "evidence": _evidence(recommendation.evidence, recommendation.model),
         **_night(recommendation.night),
@@ -238,6 +239,15 @@ def _evidence(evidence: Evidence | None, model: Model | None) -> Json | str:
         "measurements": facts.measurement_count,
         "trials": evidence.trial_count,
         "failed_trials": dict(evidence.failed_trials),
+        "outcomes": [
+            {
+                "opt": trial.profile.opt.as_dict(),
+                "outcome": trial.outcome,
+                "reason": trial.reason,
+                "value": None if trial.value is None else rounded(trial.value),
+            }
+            for trial in evidence.trials
+        ],
         "sampler": evidence.sampler,
         "stopped": evidence.stopped,
         "gap": None if evidence.gap is None else rounded(evidence.gap),

@@ -14,6 +14,7 @@ from tuner.recommendation.night import NightRecord
 from tuner.recommendation.pareto import FrontSet
 from tuner.replay.coverage import Coverage
 from tuner.replay.score import Score
+from tuner.search.study import Trial
 from tuner.traffic.traffic import Traffic
 
 
@@ -76,6 +77,7 @@ class Evidence:
     stopped: str
     sampler: str | None = None
     gap: float | None = None
+    trials: tuple[Trial, ...] = ()
     confirmation: Confirmation | None = None
 
     @property

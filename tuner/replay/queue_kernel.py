@@ -21,7 +21,7 @@ from tuner.replay.queue_state import (
     STOP,
     Simulation,
 )
-from tuner.replay.triton_kernel import dispatch, is_woken, run_batcher
+from tuner.replay.triton_kernel import dispatch, is_woken, run_batcher, sleep_on
 
 
 @compiled
@@ -80,6 +80,8 @@ def _arrive(sim: Simulation, lane: int) -> None:
         _dispatch_alone(sim, lane)
     elif is_woken(sim, lane):
         run_batcher(sim, lane)
+    else:
+        sleep_on(sim, lane)
 
 
 @compiled

@@ -65,7 +65,8 @@ class Simulation(NamedTuple):
     `coordinates` (shapes, axes), which place it on the ticks of each axis but the batch; `lengths` are its
     values. `ticks` has shape (axes, ticks), padded with infinity. `service_s` and `executed` have shape
     (lanes, cells, max_batch + 1), `strides` turns coordinates into a cell. `lane` (lanes, LANE_COLUMNS),
-    `wake_s` (lanes,), `ring` (lanes, payloads, 4), `context` (contexts, 4), `remaining_s` (contexts,).
+    `wake_s` and `slept_s` (lanes,): when the batcher's thread wakes up, and since when it
+    sleeps on an empty queue; `ring` (lanes, payloads, 4), `context` (contexts, 4), `remaining_s` (contexts,).
     `rates` (contexts + 1,) is the GPU's total rate by executions in flight. `preferred` and
     `next_preferred` (max_batch + 1,) say whether a batch is preferred and which one comes next.
     """
@@ -83,6 +84,7 @@ class Simulation(NamedTuple):
     executed: NDArray[np.int64]
     lane: Int64Array
     wake_s: FloatArray
+    slept_s: FloatArray
     ring: NDArray[np.int64]
     context: Int64Array
     remaining_s: FloatArray

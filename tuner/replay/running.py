@@ -141,7 +141,7 @@ def _shapes(arrivals: Arrivals, sizes: ExecutedSizes) -> _Shapes:
     if sizes.batch_axis is not None:
         batch = np.ascontiguousarray(arrivals.sizes[:, arrivals.axes.index(sizes.batch_axis)])
     used = np.zeros(len(others), dtype=bool)
-    used[shape_of_size.reshape(-1)[np.unique(arrivals.size_rows)]] = True
+    used[shape_of_size.reshape(-1)[arrivals.occurring]] = True
     coordinates = np.zeros((len(others), len(columns)), dtype=np.int64)
     coordinates[used] = sizes.places(others[used])
     return _Shapes(shape_of_size.reshape(-1).astype(np.int64), batch, coordinates, others.astype(np.float64))
@@ -175,6 +175,7 @@ def _empty(
         executed=np.zeros(latency_ms.shape, dtype=np.int64),
         lane=lane,
         wake_s=np.full(lanes, np.inf),
+        slept_s=np.zeros(lanes),
         ring=np.zeros((lanes, 2 * contexts, at.PAYLOAD_COLUMNS), dtype=np.int64),
         context=np.zeros((lanes * contexts, at.CONTEXT_COLUMNS), dtype=np.int64),
         remaining_s=np.full(lanes * contexts, np.inf),

@@ -102,8 +102,7 @@ def executed_sizes(arrivals: Arrivals, batch_axis: str | None, max_batch: int) -
 
 def _others(arrivals: Arrivals, others: Sequence[str]) -> Int64Array:
     """The other axes' values of the sizes that really arrive, shape (distinct, other axes)."""
-    used = np.unique(arrivals.size_rows)
-    return arrivals.sizes[used][:, [arrivals.axes.index(axis) for axis in others]]
+    return arrivals.sizes[arrivals.occurring][:, [arrivals.axes.index(axis) for axis in others]]
 
 
 def _ticks(values: Int64Array) -> Int64Array:

@@ -43,8 +43,6 @@ PREFETCHED_PAYLOADS = 2
 """Payloads that wait for each instance at most; the batcher stops at that many."""
 _EMPTY_QUEUE_WAIT_S = 0.5
 """How long the batcher's thread sleeps on an empty queue, unless it is woken."""
-_SLACK_S = 1e-9
-"""Times are sums of floating-point numbers; the batcher's own clock has nanoseconds."""
 
 
 @compiled
@@ -65,6 +63,14 @@ def is_woken(sim: Simulation, lane: int) -> bool:
 
 
 @compiled
+def sleep_on(sim: Simulation, lane: int) -> None:
+    """A request came that does not wake the thread: it is found when a sleep on the empty queue ends."""
+    if sim.wake_s[lane] == np.inf and has_slot(sim, lane):
+        sleeps = np.floor((sim.gpu[NOW] - sim.slept_s[lane]) / _EMPTY_QUEUE_WAIT_S) + 1.0
+        sim.wake_s[lane] = sim.slept_s[lane] + sleeps * _EMPTY_QUEUE_WAIT_S
+
+
+@compiled
 def run_batcher(sim: Simulation, lane: int) -> None:
     """One waking of the batcher's thread: form and hand over payloads until it has to wait."""
     state = sim.lane[lane]
@@ -72,16 +78,14 @@ def run_batcher(sim: Simulation, lane: int) -> None:
         if state[SATURATED] == 1 or state[PAYLOAD] == STALE:
             state[PAYLOAD], state[SATURATED], state[NEXT_PREFERRED] = EMPTY, 0, 0
         if state[HEAD] == state[CURSOR]:
-            # A request that does not wake the thread is still found when its sleep is over.
-            waits = state[NEXT_PREFERRED] > 0
-            sim.wake_s[lane] = sim.gpu[NOW] + _EMPTY_QUEUE_WAIT_S if waits else np.inf
+            sim.wake_s[lane], sim.slept_s[lane] = np.inf, sim.gpu[NOW]
             return
         if not has_slot(sim, lane):
             sim.wake_s[lane] = np.inf
             return
-        wait_s, count, batch, marked = _form_batch(sim, lane)
-        if wait_s > 0.0:
-            sim.wake_s[lane] = sim.gpu[NOW] + wait_s
+        wake_s, count, batch, marked = _form_batch(sim, lane)
+        if wake_s > sim.gpu[NOW]:
+            sim.wake_s[lane] = wake_s
             return
         if count > 0:
             _hand_over(sim, lane, count, batch, marked)
@@ -94,7 +98,7 @@ def run_batcher(sim: Simulation, lane: int) -> None:
 
 @compiled
 def _form_batch(sim: Simulation, lane: int) -> tuple[float, int, int, int]:
-    """Seconds to wait (0: go on), and the waiting requests to hand over: count, batch, marked."""
+    """When to wake up (0: go on), and the waiting requests to hand over: count, batch, marked."""
     state = sim.lane[lane]
     held, shape = _held(sim, lane)
     pending, count, best, best_count, send_now, marked = 0, 0, 0, 0, False, 0
@@ -150,8 +154,9 @@ def _decide(  # noqa: PLR0913  # compiled code has no records to group them in
     marked: int,
 ) -> tuple[float, int, int, int]:
     state = sim.lane[lane]
-    age = sim.gpu[NOW] - sim.arrival_s[state[HEAD]] if count > 0 else np.inf
-    exceeded = sim.delay_s > 0.0 and age >= sim.delay_s - _SLACK_S
+    # The very sum that the waking is planned for, so that rounding never lets it come too early.
+    late_s = sim.arrival_s[state[HEAD]] + sim.delay_s if count > 0 else 0.0
+    exceeded = sim.delay_s > 0.0 and sim.gpu[NOW] >= late_s
     if best != 0 and not exceeded:
         if sim.delay_s == 0.0:
             state[SATURATED] = 1
@@ -166,7 +171,7 @@ def _decide(  # noqa: PLR0913  # compiled code has no records to group them in
     state[NEXT_PREFERRED] = sim.next_preferred[held + pending] - held
     if state[SATURATED] == 0 and held != 0 and not sim.preferred[held]:
         return 0.0, count, pending, marked
-    return max(sim.delay_s - age, _SLACK_S), 0, 0, marked
+    return late_s, 0, 0, marked
 
 
 @compiled

@@ -70,6 +70,11 @@ class Arrivals:
         gaps = len(self) - len(self.segments)
         return gaps / self.span_s if self.span_s > 0 else float("inf")
 
+    @property
+    def occurring(self) -> NDArray[np.bool_]:
+        """Which rows of `sizes` some request has, shape (distinct,)."""
+        return np.asarray(np.bincount(self.size_rows, minlength=len(self.sizes)) > 0)
+
     def values(self, axis: str) -> Int64Array:
         """The axis' value of each request, shape (requests,)."""
         values: Int64Array = self.sizes[self.size_rows, self.axes.index(axis)]
