@@ -44,6 +44,7 @@ def recommend(
     pareto: search_options.Pareto = False,
     explain: search_options.Explain = False,
     confirm: search_options.Confirm = 1,
+    wait: search_options.Wait = False,
     precision: engine_options.Precision = "fp16",
     flavour: engine_options.Flavour = "tensorrt",
     optimization_level: engine_options.OptimizationLevel = None,
