@@ -67,32 +67,9 @@ def route_nearest_opt(profiles: ProfileSet, sizes: NDArray[np.int64], model: Mod
     Among covering profiles the least distance; ties go to the lower index.
     """
     covering = _covering(profiles, sizes)
-<<<<<<< HEAD
-    ranked = np.where(covering, nearest_opt_distances(profiles, sizes, model), np.inf)
-    return _chosen(ranked.argmin(axis=0), covering)
-
-
-def nearest_opt_distances(
-    profiles: ProfileSet, sizes: NDArray[np.int64], model: Model
-) -> NDArray[np.float64]:
-    """What `route_nearest_opt` compares, whether a profile covers a size or not; shape (profiles, sizes)."""
-    distances = np.zeros((len(profiles), len(sizes)))
-    axes = profiles.axes
-    shapes = [model.tensor_shapes(Size(axes, tuple(row))) for row in sizes.tolist()]
-    for index, profile in enumerate(profiles):
-        opt = model.tensor_shapes(profile.opt)
-        for column, shape in enumerate(shapes):
-            distances[index, column] = sum(
-                abs(o - s)
-                for name in shape
-                for o, s in zip(opt[name], (*shape[name][:1], *shape[name][:-1]), strict=True)
-            )
-    return distances
-=======
     opts = np.array([profile.opt.values for profile in profiles], dtype=np.int64)
     ranked = np.where(covering, opt_distances(opts, sizes, profiles.axes, model), np.inf)
     return _chosen(ranked.argmin(axis=0), covering)
->>>>>>> main
 
 
 def opt_distances(

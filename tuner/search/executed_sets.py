@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tuner.measurements.curve import Curve
 from tuner.model import Model
 from tuner.profiles.profile import ProfileSet
-from tuner.profiles.routing import nearest_opt_distances
+from tuner.profiles.routing import opt_distances
 from tuner.replay.service_time import ExecutedSizes, latency_cells
 
 FloatArray = NDArray[np.float64]
@@ -40,6 +40,13 @@ class ProfileCells:
     @property
     def routing(self) -> str:
         return "best" if self.distances is None else "nearest_opt"
+
+    def of(self, rows: Sequence[int]) -> ProfileCells:
+        """The table of some of the profiles."""
+        chosen = list(rows)
+        profiles = ProfileSet(tuple(self.profiles.profiles[row] for row in chosen))
+        distances = None if self.distances is None else self.distances[chosen]
+        return ProfileCells(self.sizes, profiles, self.latency_ms[chosen], distances)
 
     def largest_batch(self) -> int:
         """The largest batch up to which some profile serves every cell; 0 where there is none."""
@@ -83,7 +90,8 @@ def profile_cells(
     profiles = ProfileSet(tuple(curve.profile for curve in ordered))
     distances = None
     if nearest_opt:
-        rows = nearest_opt_distances(profiles, sizes.rows(), model)
+        opts = np.array([profile.opt.values for profile in profiles], dtype=np.int64)
+        rows = opt_distances(opts, sizes.rows(), profiles.axes, model)
         distances = np.stack([sizes.table(row) for row in rows])
     return ProfileCells(sizes, profiles, latency_cells(sizes, ordered), distances)
 

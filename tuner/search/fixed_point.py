@@ -7,7 +7,6 @@ replay and composition take turns until the set stays what it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,13 +82,14 @@ def judge(problem: BatchingProblem, server: Server, rows: tuple[int, ...]) -> Ju
         found = capacity(problem.arrivals, service, server, problem.limit, with_interval=False)
         load = found.load or problem.load
     played = replay(problem.arrivals, service, server, problem.limit, load=load)
-    executed = _counts(problem.cells, played)
-    value = _value(problem.objective, played, found)
+    executed = executions(problem.cells, played)
+    value = value_of(problem.objective, played, found)
     return Judged(rows=rows, value=value, replay=played, executed=executed, capacity=found)
 
 
-def _value(objective: str, played: QueueReplay, found: Capacity | None) -> float:
-    if found is not None:
+def value_of(objective: str, played: QueueReplay, found: Capacity | None) -> float:
+    """What a replay is compared by; less is better."""
+    if objective == "capacity" and found is not None:
         return -found.rate_rps
     if objective == "goodput":
         # Where all requests are good, the shorter response decides.
@@ -99,7 +99,7 @@ def _value(objective: str, played: QueueReplay, found: Capacity | None) -> float
     return played.response_ms[float(objective.removeprefix("response_p"))]
 
 
-def _counts(cells: ProfileCells, played: QueueReplay) -> NDArray[np.int64]:
+def executions(cells: ProfileCells, played: QueueReplay) -> NDArray[np.int64]:
     """Executions of a replay in the shape of the table."""
     sizes = cells.sizes
     result = np.zeros((sizes.cell_count, sizes.max_batch + 1), dtype=np.int64)
@@ -159,7 +159,3 @@ def _fewest(sets: list[ExecutedSet], least_gain: float) -> ExecutedSet:
         if found.value_ms < chosen.value_ms * (1 - least_gain):
             chosen = found
     return chosen
-
-
-Progress = Callable[[int, int], None]
-"""Called with trials done and trials in all."""
