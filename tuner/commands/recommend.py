@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tuner.commands import engine_options, export_options, options, search_options
-from tuner.errors import TunerError
+from tuner.commands import batching_options, engine_options, export_options, options, search_options
 
 
 def recommend(
@@ -38,6 +37,14 @@ def recommend(
     pareto: search_options.Pareto = False,
     explain: search_options.Explain = False,
     confirm: search_options.Confirm = 1,
+    batcher: batching_options.Batcher = "none",
+    load: batching_options.Load = 1.0,
+    contexts: batching_options.Contexts = 1,
+    concurrency: batching_options.Concurrency = None,
+    unlike_shapes: batching_options.UnlikeShapes = "separate",
+    max_batch: batching_options.MaxBatch = None,
+    batcher_trials: batching_options.BatcherTrials = batching_options.DEFAULT_TRIALS,
+    latency: batching_options.Latency = None,
     precision: engine_options.Precision = "fp16",
     flavour: engine_options.Flavour = "tensorrt",
     optimization_level: engine_options.OptimizationLevel = None,
@@ -63,37 +70,8 @@ def recommend(
     Example: tuner recommend --logs prod.parquet --measurements h200.parquet --axis seq=tokens
     """
     given = locals()
+    from tuner.commands.recommended import check_asked, deliver
     from tuner.commands.recommending import by_measurements, by_rule
-    from tuner.recommendation.document import as_document, document_text, write_document
-    from tuner.recommendation.output_file import check_writable
 
-    if rule is None and model is None and measurements is None:
-        raise TunerError(
-            "nothing to judge by: pass --measurements FILE (recorded latencies), --model FILE.onnx (whose "
-            "measurements are in the store), or --rule NAME for an unmeasured profile"
-        )
-    check_writable(out)
-    if report is not None:
-        check_writable(report)
-    if to is not None:
-        export_options.check_export(given)
-    found = by_rule(given) if rule is not None else by_measurements(given)
-    document = as_document(found)
-    write_document(out, document)
-    if report is not None:
-        from tuner.commands.report import format_of, write_report
-
-        write_report(document, store, report, format_of(None, report))
-    if as_json:
-        print(document_text(document), end="")
-    elif not quiet:
-        from tuner.commands.console import results
-        from tuner.report.explained import explanation_view
-        from tuner.report.terminal import recommendation_view
-
-        results().print(recommendation_view(found))
-        if explain:
-            results().print(explanation_view(found))
-        print(f"written: {out}")
-    if to is not None:
-        export_options.write_export({**given, "document": out})
+    check_asked(given)
+    deliver(by_rule(given) if rule is not None else by_measurements(given), given)

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from tuner.measurements.source import ProfileSource
     from tuner.measurements.store import Store
     from tuner.model import Model
+    from tuner.recommendation.batching import BatchingSettings
     from tuner.recommendation.confirm import Confirm
     from tuner.recommendation.recommendation import Recommendation
+    from tuner.recommendation.scored import RecommendSettings
     from tuner.traffic.traffic import Traffic
 
 
@@ -31,6 +33,7 @@ def by_rule(given: dict[str, Any]) -> Recommendation:
 
 def by_measurements(given: dict[str, Any]) -> Recommendation:
     """A recommendation judged by recorded curves, or by engines built here where there is a GPU."""
+    from tuner.commands.batching_options import batching_settings
     from tuner.commands.console import progress_bar
     from tuner.commands.reading import read_logs
     from tuner.measurements.gpu_state import gpu_facts
@@ -51,6 +54,9 @@ def by_measurements(given: dict[str, Any]) -> Recommendation:
         else:
             source, confirm = open_recorded(store, given["measurements"], model), None
             traffic = read_logs(given, source.model)
+        batching = batching_settings(given)
+        if batching is not None:
+            return _batched(given, traffic, source, (settings, batching), store)
         with progress_bar("searching", quiet=given["quiet"]) as advance:
             return run(
                 traffic,
@@ -62,6 +68,30 @@ def by_measurements(given: dict[str, Any]) -> Recommendation:
                 ),
                 confirm=confirm,
             )
+
+
+def _batched(
+    given: dict[str, Any],
+    traffic: Traffic,
+    source: ProfileSource,
+    settings: tuple[RecommendSettings, BatchingSettings],
+    store: Store,
+) -> Recommendation:
+    """A recommendation for single requests behind a batcher."""
+    from tuner.commands.console import progress_bar
+    from tuner.commands.options import log_settings
+    from tuner.recommendation.recommend_batched import recommend_batched
+    from tuner.traffic.reading_arrivals import read_arrivals
+
+    arrivals = read_arrivals(log_settings(given), source.model, given["latency"])
+    with progress_bar("trying batchers", quiet=given["quiet"]) as advance:
+        return recommend_batched(
+            (traffic, arrivals),
+            source,
+            settings,
+            store.url,
+            (None, lambda done, total: advance(done, total, f"batcher {done} of {total}")),
+        )
 
 
 def _built_source(given: dict[str, Any], model: Model, store: Store, traffic: Traffic) -> BuiltSource:

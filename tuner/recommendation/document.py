@@ -12,7 +12,7 @@ from typing import Any
 from tuner.model import Model
 from tuner.model_inputs import model_as_dict
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
-from tuner.profiles.routing import RoutingTable
+from tuner.recommendation.batching_section import batching_section
 from tuner.recommendation.explain import Explanation
 from tuner.recommendation.output_file import replace_file
 from tuner.recommendation.pareto import FrontSet
@@ -57,7 +57,7 @@ def as_document(recommendation: Recommendation) -> Json:
             }
             for index, (profile, share) in enumerate(zip(profiles, recommendation.shares, strict=True))
         ],
-        "routing": _routing(recommendation.routing),
+        "routing": _routing(recommendation),
         "expected": _expected(recommendation) if recommendation.chosen.tune else None,
         "explanation": _explanation(recommendation.explanation),
         "pareto": None if recommendation.pareto is None else [_front_set(s) for s in recommendation.pareto],
@@ -65,6 +65,7 @@ def as_document(recommendation: Recommendation) -> Json:
             policy: _alternative(recommendation.alternatives.get(policy))
             for policy in ("nearest_opt", "profile_zero", "first_fit", "sticky")
         },
+        "batching": batching_section(recommendation.batching),
         "traffic": _traffic(recommendation.traffic, recommendation.coverage),
         "model": model_as_dict(recommendation.model) if recommendation.model else None,
         "evidence": _evidence(recommendation.evidence, recommendation.model),
@@ -91,10 +92,11 @@ def _tensors(profile: OptimizationProfile, model: Model | None) -> Json | None:
     return described
 
 
-def _routing(routing: RoutingTable) -> Json:
+def _routing(recommendation: Recommendation) -> Json:
+    listed = recommendation.routing.listed
     return {
-        "policy": "best",
-        "table": [{"size": size.as_dict(), "profile": index} for size, index in routing.listed.items()],
+        "policy": recommendation.policy,
+        "table": [{"size": size.as_dict(), "profile": index} for size, index in listed.items()],
     }
 
 

@@ -9,6 +9,7 @@ from tuner.measurements.source import SourceFacts
 from tuner.model import Model
 from tuner.profiles.profile import ProfileSet
 from tuner.profiles.routing import RoutingTable
+from tuner.recommendation.batched import Batching
 from tuner.recommendation.explain import Explanation
 from tuner.recommendation.pareto import FrontSet
 from tuner.replay.coverage import Coverage
@@ -89,7 +90,8 @@ class Recommendation:
 
     `by_count` maps a number of profiles to the objective of the best set of that many; `rules` maps a
     rule's name to its evaluation. `interval` holds the objective of 95 % of other draws of the traffic that
-    decided, and builds; `pareto` is None where it was not asked for.
+    decided, and builds; `pareto` is None where it was not asked for. `policy` is the routing that
+    serves the set; `batching` is None where no batcher stood between requests and engine.
     """
 
     decision: str
@@ -110,3 +112,5 @@ class Recommendation:
     interval: tuple[float, float] | None = None
     explanation: Explanation | None = None
     pareto: tuple[FrontSet, ...] | None = None
+    policy: str = "best"
+    batching: Batching | None = None

@@ -46,11 +46,13 @@ class BatchingProblem:
     def __post_init__(self) -> None:
         if self.objective not in BATCHING_OBJECTIVES:
             raise TunerError(
-                f"--objective is '{self.objective}'; with a batcher {', '.join(BATCHING_OBJECTIVES)} are accepted"
+                f"--objective is '{self.objective}'; with a batcher these are accepted: "
+                f"{', '.join(BATCHING_OBJECTIVES)}"
             )
         if self.objective in NEEDS_LIMIT and self.limit is None:
             raise TunerError(
-                f"--objective {self.objective} is judged under a limit; give one like --slo 'response_p99<=20ms'"
+                f"--objective {self.objective} is judged under a limit; give one, like "
+                "--slo 'response_p99<=20ms'"
             )
 
 
@@ -147,8 +149,8 @@ def _choose(problem: BatchingProblem, executed: NDArray[np.int64], batch: int) -
         sets = [found for found in sets if len(found.rows) == problem.exactly]
     if not sets:
         raise NothingFeasible(
-            f"no set of {'exactly' if problem.exactly else 'up to'} {most} measured profiles serves every batch "
-            f"up to {batch}; limit it with --max-batch, or measure profiles over that range"
+            f"no set of {'exactly' if problem.exactly else 'up to'} {most} measured profiles serves every "
+            f"batch up to {batch}; limit it with --max-batch, or measure profiles over that range"
         )
     return _fewest(sets, problem.least_gain).rows
 
