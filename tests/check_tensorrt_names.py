@@ -19,6 +19,7 @@ from pathlib import Path
 CHECKED = (
     "tuner/engines/tensorrt_api.py",
     "tuner/engines/tensorrt_builder.py",
+    "tuner/measurements/engine_lane.py",
     "tuner/measurements/engine_tensors.py",
     "tuner/measurements/tensorrt_runner.py",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
 import shutil
@@ -15,19 +16,22 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.main import get_command
 
+import tuner
 from tests.commands.running import ENCODER
 from tests.export.consumer_parsers import run
 from tests.export.written_documents import THREE, as_json, encoder, write
 from tests.models import save
 from tests.stand_ins.airflow_sdk import Airflow
+from tuner.commands import app
 
 EXAMPLES = Path(__file__).parent / "examples"
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 
 
-@pytest.mark.parametrize("name", ["nightly.mk", "nightly_dag.py"])
+@pytest.mark.parametrize("name", ["nightly.mk", "nightly_dag.py", "build_in_python.py"])
 def test_the_readme_shows_the_example_that_is_run(name: str) -> None:
     text = README.read_text(encoding="utf-8") if README.exists() else ""
     if name not in text:
@@ -96,6 +100,8 @@ def assert_live(folder: Path) -> None:
     assert built == [{bound: p[bound] for bound in ("min", "opt", "max")} for p in profiles]
 
 
+recommend_options = {p.name for p in get_command(app).commands["recommend"].params}  # type: ignore[attr-defined]
+needs_deployed = pytest.mark.skipif("deployed" not in recommend_options, reason="needs recommend --deployed")
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
 
@@ -106,6 +112,17 @@ def test_a_night_of_make_recommends_builds_and_swaps(tmp_path: Path, night: dict
     assert done.returncode == 0, done.stdout + done.stderr
     assert "changed: live/current" in done.stdout
     assert_live(tmp_path)
+
+
+@needs_make
+@needs_deployed
+@pytest.mark.rtx
+def test_the_next_night_on_the_same_traffic_keeps_what_is_live(tmp_path: Path, night: dict[str, str]) -> None:
+    assert make(tmp_path, night).returncode == 0
+    live = (tmp_path / "live" / "current").readlink()
+    again = make(tmp_path, night)
+    assert "kept: live/current" in again.stdout, again.stdout + again.stderr
+    assert (tmp_path / "live" / "current").readlink() == live
 
 
 @needs_make
@@ -123,6 +140,15 @@ def test_a_night_of_airflow_recommends_builds_and_swaps(
     airflow = dag(tmp_path, night, monkeypatch)
     assert [name for name, _ in airflow.ran] == ["recommend", "is_change", "build", "smoke_test", "swap"]
     assert_live(tmp_path)
+
+
+@pytest.mark.rtx
+def test_a_script_of_ones_own_builds_with_the_profiles(tmp_path: Path) -> None:
+    model = save("tiny_encoder", tmp_path / "encoder.onnx")
+    document = write(tmp_path / "profile.json", as_json(encoder(), THREE))
+    rtx = importlib.import_module("tensorrt_rtx")
+    scope = run((EXAMPLES / "build_in_python.py").read_text(), {"tensorrt": rtx})
+    assert len(scope["build"](tuner.load(document), str(model))) > 0
 
 
 def kept(folder: Path) -> str:

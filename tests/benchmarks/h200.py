@@ -7,10 +7,14 @@ carries over, so a step that was interrupted goes on where it was. `report` prin
 from __future__ import annotations
 
 import csv
+import dataclasses
 import itertools
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -58,18 +62,55 @@ def traffic(name: str, folder: Path) -> Path:
     return path
 
 
-def recommend(name: str, folder: Path) -> int:
+def recommend(name: str, folder: Path) -> list[str]:
     """`tuner recommend` over real engines, as a user would call it."""
     model = model_file(name, folder)
-    command = [
+    return [
         *(sys.executable, "-m", "tuner", "recommend", "--logs", str(traffic(name, folder))),
         *("--model", str(model), "--count", "count", "--log-kind", "histogram", "--axis", "batch=batch"),
         *(("--axis", "seq=seq") if name == "encoder" else ()),
-        *("--builds", str(BUILDS[name]), "--max-profiles", "2", "--tactic-sources", "none"),
+        *("--builds", str(BUILDS[name]), "--tactic-sources", "none"),
+        *("--max-profiles", "1" if name == "resnet" else "2"),
+        *(("--verify-outputs",) if name == "ranker" and find_spec("onnxruntime") else ()),
         *("--store", url(folder), "--engine-folder", str(folder / "engines")),
         *("--time-limit", str(TIME_LIMIT_S), "--out", str(folder / f"{name}.json")),
     ]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def recommended(name: str, folder: Path) -> int:
+    return subprocess.run(recommend(name, folder), cwd=ROOT, check=False).returncode
+
+
+def killed(folder: Path) -> int:
+    """Kill the encoder's run with SIGKILL in the middle of its second build; the step `encoder` goes on."""
+    run = subprocess.Popen(recommend("encoder", folder), cwd=ROOT)
+    while len(list((folder / "engines" / "logs").glob("*.engine.log"))) < 2:
+        time.sleep(0.2)
+        if run.poll() is not None:
+            return run.returncode
+    time.sleep(8)
+    run.kill()
+    run.wait()
+    with open_store(url(folder)) as store:
+        for engine in store.engines():
+            count = len(store.measurements(engine.spec.key, engine.repeat))
+            print(f"after the kill the store has {engine.name}: {engine.outcome}, {count} measurements")
+    return 0
+
+
+def failures(folder: Path) -> int:
+    """What a user sees of a maximum that no GPU can hold, and of a model that does not parse."""
+    impossible = folder / "impossible.csv"
+    impossible.write_text("batch,seq,count\n1,16,99\n65536,262144,1\n")
+    command = recommend("encoder", folder)
+    command[command.index("--logs") + 1] = str(impossible)
+    command[command.index("--builds") + 1] = "1"
+    print(subprocess.run(command, cwd=ROOT, check=False, text=True, stderr=subprocess.PIPE).stderr)
+    command = recommend("ranker", folder)
+    command[command.index("--model") + 1] = str(model_file("unsupported", folder))
+    command[command.index("--builds") + 1] = "1"
+    print(subprocess.run(command, cwd=ROOT, check=False, text=True, stderr=subprocess.PIPE).stderr)
+    return 0
 
 
 def url(folder: Path) -> str:
@@ -117,65 +158,89 @@ def built_and_timed(
 
 
 GRID = tuple(itertools.product(SMALL_BATCHES, SEQUENCES))
-SHARED_OPTS = ((4, 128), (64, 512), (1, 128), (16, 32))
-
-
-def agreement(folder: Path) -> int:
-    """Encoder engines at opts that were recorded, on the grid that was recorded."""
-    with open_store(url(folder)) as store:
-        bench = bench_of("encoder", folder, store)
-        for opt in SHARED_OPTS:
-            built_and_timed(bench, encoder_over(opt), GRID)
-    return 0
 
 
 def first(folder: Path) -> int:
-    """One engine of it, for a first visit."""
+    """One encoder engine at an opt that was recorded, for a first visit."""
     with open_store(url(folder)) as store:
-        built_and_timed(bench_of("encoder", folder, store), encoder_over(SHARED_OPTS[0]), GRID)
+        built_and_timed(bench_of("encoder", folder, store), encoder_over((4, 128)), GRID)
     return 0
 
 
 def repeats(folder: Path) -> int:
-    """The same profile built again, and a static engine at the dynamic one's opt."""
+    """One engine timed in two processes, and a static engine at the dynamic one's opt; prints the ratios."""
     with open_store(url(folder)) as store:
         bench = bench_of("encoder", folder, store)
-        built_and_timed(bench, encoder_over((4, 128)), GRID, repeat=1)
-        built_and_timed(bench, profile((4, 128), (4, 128), (4, 128)), [(4, 128)])
+        once = built_and_timed(bench, encoder_over((4, 128)), GRID)
+        other = dataclasses.replace(bench, fill=dataclasses.replace(bench.fill, seed=1))
+        again = built_and_timed(other, encoder_over((4, 128)), GRID)
+        static = built_and_timed(bench, profile((4, 128), (4, 128), (4, 128)), [(4, 128)])
+    for mode in Mode:
+        first, second = _times(once, mode, bench.fill.text), _times(again, mode, other.fill.text)
+        ratios = [second[size] / first[size] for size in first]
+        low, middle, high = np.quantile(ratios, [0.05, 0.5, 0.95])
+        print(
+            f"timed again, {mode}: p5 {low:.4f}, median {middle:.4f}, p95 {high:.4f} of {len(ratios)} sizes"
+        )
+        at_opt = Size(("batch", "seq"), (4, 128))
+        ratio = first[at_opt] / _times(static, mode, bench.fill.text)[at_opt]
+        print(f"dynamic over static engine at 4x128, {mode}: {ratio:.4f}")
     return 0
+
+
+def _times(measurements: Sequence[Measurement], mode: Mode, fill: str) -> dict[Size, float]:
+    return {m.size: m.summary.p50_ms for m in measurements if (m.mode, m.input_fill) == (mode, fill)}
 
 
 def export(folder: Path) -> int:
-    """The store's content as small Parquet files, one a model."""
+    """The store's content as small Parquet files, one a model; `earlier_*.parquet` of other visits joins."""
     with open_store(url(folder)) as store:
         for model in store.models():
-            built = [engine for engine in store.engines(model.content_hash) if engine.is_built]
-            recorded = [RecordedEngine(e, tuple(store.measurements(e.spec.key, e.repeat))) for e in built]
+            recorded = [_recorded(store, e) for e in store.engines(model.content_hash) if e.is_built]
             timed = [one for one in recorded if one.measurements]
+            kinds = Counter(c.split(":")[0] for r in timed for m in r.measurements for c in m.caveats)
+            count = sum(len(r.measurements) for r in timed)
+            print(f"{model.name}: {len(timed)} engines, {count} measurements, caveats {dict(kinds)}")
+            earlier = folder / f"earlier_{model.name}.parquet"
+            if earlier.exists():
+                timed += [_renamed(one) for one in read_flat(earlier).engines]
             if timed:
-                write_flat(folder / f"h200_own_{model.name}.parquet", model, timed)
+                write_flat(folder / f"h200_built_{model.name}.parquet", model, timed)
     return 0
+
+
+def _recorded(store: Store, engine: BuiltEngine) -> RecordedEngine:
+    """An engine with its measurements of one input fill: the flat form has one row a size."""
+    measured = store.measurements(engine.spec.key, engine.repeat)
+    own = tuple(m for m in measured if m.input_fill == measured[0].input_fill)
+    return RecordedEngine(engine, own)
+
+
+def _renamed(one: RecordedEngine) -> RecordedEngine:
+    name = f"{one.engine.name} earlier"
+    return RecordedEngine(dataclasses.replace(one.engine, name=name), one.measurements)
 
 
 def report(folder: Path) -> int:
-    """The tables, from the Parquet files in the folder."""
-    path = folder / "h200_own_encoder.parquet"
-    own = {e.engine.name: e for e in read_flat(path).engines}
+    """How the encoder's engines compare with recorded ones, and with another build of their own."""
+    own = read_flat(folder / "h200_built_encoder.parquet").engines
     recorded = read_flat(RECORDED / "h200_trt86_encoder6.parquet").engines
-    print("| opt | mode | sizes | ratio p5 | median | p95 |\n|---|---|---|---|---|---|")
-    for opt in SHARED_OPTS:
-        theirs = [e for e in recorded if _is_whole(e.engine, opt)]
-        ours = [e for e in own.values() if _is_whole(e.engine, opt)]
-        for mode in Mode if ours and theirs else ():
-            ratios = _ratios(ours[0], theirs[0], mode)
-            low, middle, high = np.quantile(ratios, [0.05, 0.5, 0.95])
-            cells = f"{len(ratios)} | {low:.3f} | {middle:.3f} | {high:.3f}"
-            print(f"| {opt[0]}x{opt[1]} | {mode} | {cells} |")
+    print("| opt | compared with | mode | sizes | ratio p5 | median | p95 |\n|---|---|---|---|---|---|---|")
+    for i, one in enumerate(own):
+        others = [("recorded", other) for other in recorded] + [("own", other) for other in own[i + 1 :]]
+        for whose, other in others:
+            if one.engine.spec.profiles != other.engine.spec.profiles or len(one.engine.spec.profiles) > 1:
+                continue
+            for mode in Mode:
+                ratios = _ratios(one, other, mode)
+                low, middle, high = np.quantile(ratios, [0.05, 0.5, 0.95])
+                cells = f"{len(ratios)} | {low:.3f} | {middle:.3f} | {high:.3f}"
+                print(f"| {_opt(one)} | {whose} {other.engine.name} | {mode} | {cells} |")
     return 0
 
 
-def _is_whole(engine: BuiltEngine, opt: tuple[int, int]) -> bool:
-    return engine.spec.profiles.profiles == (encoder_over(opt),)
+def _opt(one: RecordedEngine) -> str:
+    return one.engine.spec.profiles.profiles[0].opt.short
 
 
 def _ratios(ours: RecordedEngine, theirs: RecordedEngine, mode: Mode) -> list[float]:
@@ -187,11 +252,12 @@ def _ratios(ours: RecordedEngine, theirs: RecordedEngine, mode: Mode) -> list[fl
 
 
 STEPS: dict[str, Callable[[Path], int]] = {
-    "encoder": lambda folder: recommend("encoder", folder),
-    "ranker": lambda folder: recommend("ranker", folder),
-    "resnet": lambda folder: recommend("resnet", folder),
+    "killed": killed,
+    "encoder": lambda folder: recommended("encoder", folder),
+    "ranker": lambda folder: recommended("ranker", folder),
+    "resnet": lambda folder: recommended("resnet", folder),
+    "failures": failures,
     "first": first,
-    "agreement": agreement,
     "repeats": repeats,
     "export": export,
     "report": report,

@@ -18,6 +18,9 @@ from tests.export.consumer_parsers import triton_config
 from tests.export.written_documents import THREE, as_json, encoder, write
 from tests.models import save
 from tuner.export.formats import FORMATS
+from tuner.recommendation.checked_document import read_whole
+
+FIRST_VERSION = Path(__file__).parents[1] / "recommendation" / "profile_v1.json"
 
 
 def document(shell: Shell, **facts: Any) -> Path:
@@ -135,10 +138,25 @@ def test_recommend_exports_what_it_found(shell: Shell) -> None:
     assert_one_line(shell.tuner(*given, "--to", "csv", "--json"), "--to-file", exit_code=2)
 
 
+def test_a_document_of_the_first_version_is_exported_and_reported(shell: Shell) -> None:
+    assert shell.tuner("export", FIRST_VERSION, "--to", "csv").out.count("\n") > 2
+    assert shell.tuner("report", FIRST_VERSION, "--report", "page.html").exit_code == 0
+
+
+def test_a_build_refuses_shapes_outside_of_the_range_before_it_starts(shell: Shell) -> None:
+    save("tiny_encoder", shell.folder / "encoder.onnx")
+    write(shell.folder / "profile.json", as_json(None, THREE[:1], tensorrt=None))
+    write(shell.folder / "change.json", {"input_ids": {"opt": [4, 99]}})
+    ran = shell.tuner("build", "profile.json", "--model", "encoder.onnx", "--override", "change.json")
+    assert_one_line(ran, "input_ids", "99", "64")
+    assert shell.files == {"profile.json", "encoder.onnx", "change.json"}
+
+
 def test_schema_prints_the_schema_that_documents_follow(shell: Shell) -> None:
     printed = json.loads(shell.tuner("schema").out)
     jsonschema.Draft202012Validator.check_schema(printed)
-    jsonschema.validate(as_json(encoder(), THREE), printed)
+    path = write(shell.folder / "profile.json", as_json(encoder(), THREE))
+    jsonschema.validate(read_whole(path), printed)
 
 
 def test_a_shell_line_survives_a_real_shell(shell: Shell) -> None:

@@ -197,3 +197,29 @@ def test_rejected_rows_are_shown_before_too_many_of_them_end_the_run(shell: Shel
     assert shell.tuner(*arguments, "--max-rejected", "20%").exit_code == 0
     assert document(shell)["traffic"]["rejected"]["missing"]["rows"] == 1
     assert shell.tuner(*arguments, "--max-rejected", "20%", "--strict").exit_code == 1
+
+
+def test_limits_samplers_and_explanations_are_options(shell: Shell) -> None:
+    arguments = (
+        *("recommend", "--logs", SAMPLES / "histogram.csv", "--measurements", ENCODER),
+        *("--sampler", "random", "--slo", "service_p99<=1s", "--pareto", "--explain"),
+    )
+    ran = shell.tuner(*arguments)
+    assert ran.exit_code == 0, ran.err
+    for words in ("What each profile is worth", "What one more profile gains", "Sets that nothing beats"):
+        assert words in ran.out
+    document = json.loads((shell.folder / "profile.json").read_text())
+    assert document["evidence"]["sampler"] == "random"
+    assert document["pareto"]
+
+
+def test_a_limit_that_cannot_be_read_is_a_usage_error(shell: Shell) -> None:
+    arguments = ("recommend", "--logs", SAMPLES / "histogram.csv", "--measurements", ENCODER)
+    ran = shell.tuner(*arguments, "--slo", "p99<5ms")
+    assert_one_line(ran, "--slo 'p99<5ms' cannot be read", exit_code=2)
+
+
+def test_a_sampler_that_does_not_exist_is_a_usage_error(shell: Shell) -> None:
+    arguments = ("recommend", "--logs", SAMPLES / "histogram.csv", "--measurements", ENCODER)
+    ran = shell.tuner(*arguments, "--sampler", "gp")
+    assert_one_line(ran, "--sampler is 'gp'", "curves, tpe, random", exit_code=2)

@@ -16,7 +16,9 @@ from tuner.recommendation.document import schema
 LENGTHS, SHARES = [16, 32, 64, 128, 512], [0.1, 0.4, 0.3, 0.15, 0.05]
 
 
-def requests_log(shell: Shell, *, rate_rps: float = 1500, count: int = 2500, latency_ms: float | None = None) -> Path:
+def requests_log(
+    shell: Shell, *, rate_rps: float = 1500, count: int = 2500, latency_ms: float | None = None
+) -> Path:
     random = np.random.default_rng(4)
     times = 1_700_000_000 + np.cumsum(random.exponential(1 / rate_rps, count))
     rows = [
@@ -41,7 +43,16 @@ def document(shell: Shell) -> dict[str, Any]:
 
 def test_profiles_and_batcher_are_tuned_together_and_the_same_again(shell: Shell) -> None:
     log = requests_log(shell)
-    more = ("--batcher", "triton", "--unlike-shapes", "pad", "--slo", "response_p99<=10ms", "--objective", "capacity")
+    more = (
+        "--batcher",
+        "triton",
+        "--unlike-shapes",
+        "pad",
+        "--slo",
+        "response_p99<=10ms",
+        "--objective",
+        "capacity",
+    )
     assert recommend(shell, log, *more).exit_code == 0
     first = (shell.folder / "profile.json").read_bytes()
     found = json.loads(first)
@@ -58,9 +69,7 @@ def test_profiles_and_batcher_are_tuned_together_and_the_same_again(shell: Shell
     assert rates[-1] > rates[0] > 0
     low, high = batching["capacity"]["interval_rps"]
     assert low <= batching["capacity"]["rate_rps"] <= high
-    assert found["routing"]["policy"] == (
-        "nearest_opt" if batching["deployment"] == "one_model" else "best"
-    )
+    assert found["routing"]["policy"] == ("nearest_opt" if batching["deployment"] == "one_model" else "best")
     assert recommend(shell, log, *more).exit_code == 0
     assert (shell.folder / "profile.json").read_bytes() == first
 

@@ -15,6 +15,11 @@ def recommended(shell: Shell, *more: str) -> Ran:
     return shell.tuner("recommend", "--logs", histogram_csv(shell), "--measurements", ENCODER, *more)
 
 
+def by_rule(shell: Shell) -> Ran:
+    """A document that takes no search, for tests of what is done with it."""
+    return shell.tuner("recommend", "--logs", histogram_csv(shell), "--rule", "p90")
+
+
 def text(shell: Shell, name: str = "report.html") -> str:
     return (shell.folder / name).read_text(encoding="utf-8")
 
@@ -35,7 +40,7 @@ def test_recommend_writes_the_same_page_at_once(shell: Shell) -> None:
 
 
 def test_the_files_ending_or_the_format_makes_it_markdown(shell: Shell) -> None:
-    recommended(shell)
+    by_rule(shell)
     shell.tuner("report", "profile.json", "--out", "note.md")
     shell.tuner("report", "profile.json", "--out", "note.txt", "--format", "md")
     assert text(shell, "note.md").startswith("# Optimization profiles")
@@ -51,7 +56,7 @@ def test_without_the_store_the_page_says_so_and_no_store_is_made(shell: Shell) -
 
 
 def test_the_key_out_of_the_settings_file_never_turns_the_document_into_a_page(shell: Shell) -> None:
-    recommended(shell)
+    by_rule(shell)
     before = text(shell, "profile.json")
     (shell.folder / "tuner.toml").write_text('out = "profile.json"\n')
     assert shell.tuner("report", "profile.json").exit_code == 0
@@ -77,7 +82,7 @@ def test_what_is_no_document_is_one_line_and_no_page(
 
 
 def test_min_above_max_is_named(shell: Shell) -> None:
-    recommended(shell, "--profiles", "1")
+    by_rule(shell)
     path = shell.folder / "profile.json"
     document = json.loads(path.read_text())
     document["profiles"][0]["min"]["seq"] = 4096
@@ -96,7 +101,7 @@ def test_min_above_max_is_named(shell: Shell) -> None:
 def test_a_wrong_value_is_one_line(
     shell: Shell, options: tuple[str, ...], words: tuple[str, ...], code: int
 ) -> None:
-    recommended(shell)
+    by_rule(shell)
     assert_one_line(shell.tuner("report", "profile.json", *options), *words, exit_code=code)
     assert "report.html" not in shell.files
 

@@ -10,7 +10,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tuner.export.export_set import bound_of
+from tuner.recommendation.profile_document import ProfileDocument
+
 Shapes = dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]
+
+
+def shapes_of(document: ProfileDocument) -> list[Shapes]:
+    """What a consumer should be given: shapes, of shape tensors the values."""
+    return [
+        {name: tuple(bound_of(tensors, b)[name] for b in ("min", "opt", "max")) for name in tensors}  # type: ignore[misc]
+        for tensors in document.tensor_ranges
+    ]
 
 
 def trtexec_profiles(arguments: Sequence[str]) -> list[Shapes]:

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from tests.export.consumer_parsers import TorchInput, aitune_modules, run, torch_modules
-from tests.export.test_round_trips import export, shapes_of
+from tests.export.consumer_parsers import TorchInput, aitune_modules, run, shapes_of, torch_modules
+from tests.export.test_round_trips import export
 from tests.export.written_documents import THREE, document_of, encoder
 
 pytestmark = pytest.mark.slow

@@ -13,23 +13,15 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from tests.export import consumer_parsers as consumers
-from tests.export.written_documents import documents, plain_names
+from tests.export.consumer_parsers import shapes_of
+from tests.strategies import documents, plain_names
 from tuner.errors import TunerError
-from tuner.export.export_set import bound_of
 from tuner.export.exported import ExportOptions
 from tuner.export.formats import FORMATS
 from tuner.recommendation.profile_document import ProfileDocument
 
 _FEW = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 BOUNDS = ("min", "opt", "max")
-
-
-def shapes_of(document: ProfileDocument) -> list[consumers.Shapes]:
-    """What a consumer should be given: shapes, of shape tensors the values."""
-    return [
-        {name: tuple(bound_of(tensors, b)[name] for b in BOUNDS) for name in tensors}  # type: ignore[misc]
-        for tensors in document.tensor_ranges
-    ]
 
 
 def export(to: str, document: ProfileDocument, **options: Any) -> str:

@@ -76,6 +76,7 @@ def test_the_other_policies_route_as_the_replay_does(
     expected = {
         "first_fit": routing.route_first_fit(profiles, rows),
         "profile_zero": routing.route_profile_zero(profiles, rows),
+        "sticky": routing.route_sticky(profiles, rows),
         "nearest_opt": routing.route_nearest_opt(profiles, rows, encoder()),
     }
     for policy, replayed in expected.items():

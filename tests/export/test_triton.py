@@ -64,6 +64,18 @@ def test_a_batch_beyond_the_profiles_is_refused_with_both_numbers() -> None:
     assert (smaller.max_batch_size, list(smaller.dynamic_batching.preferred_batch_size)) == (4, [4])
 
 
+def test_the_batcher_that_the_set_was_judged_with_is_exported() -> None:
+    batcher = {"max_batch": 12, "preferred_batch_size": [12, 3], "max_queue_delay_microseconds": 70}
+    document = document_of(IMAGE, batches((1, 4, 16)), batcher={**batcher, "unlike_shapes": "pad"})
+    found = config(document)
+    assert found.max_batch_size == 12
+    assert list(found.dynamic_batching.preferred_batch_size) == [3, 12]
+    assert found.dynamic_batching.max_queue_delay_microseconds == 70
+    asked = config(document, max_batch_size=8, queue_delay_us=5)
+    assert (asked.max_batch_size, list(asked.dynamic_batching.preferred_batch_size)) == (8, [3])
+    assert asked.dynamic_batching.max_queue_delay_microseconds == 5
+
+
 def test_a_model_without_a_common_batch_is_not_batched() -> None:
     model = Model(
         "m",
@@ -121,9 +133,11 @@ def test_int64_has_the_type_that_the_engine_reports(
     assert f"data_type: {expected}" in export(document, version=asked).text
 
 
-def test_int64_without_a_known_release_is_asked_for() -> None:
-    with pytest.raises(TunerError, match=r"input_ids is int64.*--for-version"):
-        export(document_of(encoder(), THREE[:1], tensorrt=None))
+def test_int64_without_a_known_release_is_that_of_release_10_and_said() -> None:
+    exported = export(document_of(encoder(), THREE[:1], tensorrt=None))
+    assert "data_type: TYPE_INT64" in exported.text
+    assert exported.notes[0].startswith("input_ids, attention_mask: int64 as TensorRT 10 and later have it")
+    assert export(document_of(encoder(), THREE[:1], tensorrt="10.3")).notes == ()
 
 
 def test_a_dtype_that_no_engine_has_is_named() -> None:

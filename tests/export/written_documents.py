@@ -1,4 +1,4 @@
-"""Documents as tests write them: a model and its profiles in the schema's form, and strategies for both."""
+"""Documents as tests write them: a model and its profiles in the schema's form."""
 
 from __future__ import annotations
 
@@ -7,21 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hypothesis import strategies as st
-
 from tuner.axes import Size
-from tuner.formula import axis_dimension, parse_formula
-from tuner.model import Dimension, Model, OutputSpec, TensorSpec
+from tuner.formula import axis_dimension
+from tuner.model import Model, OutputSpec, TensorSpec
 from tuner.model_inputs import model_as_dict
 from tuner.profiles.profile import OptimizationProfile, TensorRange
 from tuner.recommendation.json_place import Place
 from tuner.recommendation.profile_document import ProfileDocument
 from tuner.recommendation.reading_document import document_at
 
-ODD_NAMES = (
-    *("ids", "input/image:0", "onnx::Conv_1", "a'b", "a,b", "a*b", "a[0]", 'say "x"', "back\\slash"),
-    *("with space", "größe", "-x", "$HOME", "`id`", "a;b", "a=b", "a|b", "a.b", "#x", "x{y}", "?"),
-)
 AXES = ("batch", "seq")
 
 
@@ -52,6 +46,7 @@ def as_json(
     alternatives: Mapping[str, Sequence[OptimizationProfile]] | None = None,
     tensorrt: str | None = "10.3.0",
     flavour: str = "tensorrt",
+    batcher: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A whole document; `tensorrt=None` makes one by rule."""
     others: dict[str, Any] = dict.fromkeys(("nearest_opt", "profile_zero", "first_fit", "sticky"))
@@ -78,6 +73,7 @@ def as_json(
         "expected": None,
         "alternatives": others,
         "traffic": _TRAFFIC,
+        "batcher": batcher,
         "model": model_as_dict(model) if model else None,
         "evidence": "rule" if tensorrt is None else {**_EVIDENCE, "tensorrt": tensorrt, "flavour": flavour},
         "caveats": [],
@@ -120,42 +116,3 @@ _EVIDENCE = {
     "mode": "enqueue", "builds": 1, "measurements": 1, "trials": 1, "failed_trials": {}, "stopped": "done",
     "seed": 0, "confirmed": False,
 }  # fmt: skip
-
-_dims: st.SearchStrategy[Dimension] = st.one_of(
-    st.integers(1, 64),
-    st.sampled_from(AXES).map(axis_dimension),
-    st.sampled_from(("2*seq", "batch + seq", "512 - seq")).map(parse_formula),
-)
-_dtypes = st.sampled_from(("float32", "float16", "int64", "int32", "bool"))
-plain_names = st.from_regex(r"[a-z_][a-z0-9_]{0,6}", fullmatch=True)
-odd_names = st.one_of(st.sampled_from(ODD_NAMES), plain_names)
-
-
-@st.composite
-def models(draw: st.DrawFn, names: st.SearchStrategy[str] = odd_names) -> Model:
-    """One to four inputs: with axes, formulas, static ones, scalars and shape tensors."""
-    found = draw(st.lists(names, min_size=1, max_size=4, unique=True))
-    first = TensorSpec(
-        found[0], draw(_dtypes), (*map(axis_dimension, AXES), *draw(st.lists(_dims, max_size=2)))
-    )
-    return Model("m", (first, *(draw(_inputs(name)) for name in found[1:])), (), "hash")
-
-
-@st.composite
-def _inputs(draw: st.DrawFn, name: str) -> TensorSpec:
-    if draw(st.booleans()):
-        return TensorSpec(name, draw(_dtypes), tuple(draw(st.lists(_dims, max_size=4))))
-    count = draw(st.integers(1, 3))
-    return TensorSpec(name, "int64", (count,), tuple(axis_dimension(f"{name}[{i}]") for i in range(count)))
-
-
-@st.composite
-def documents(draw: st.DrawFn, names: st.SearchStrategy[str] = odd_names) -> ProfileDocument:
-    """A document of one to four different profiles; every axis stays below 512 for the falling formula."""
-    model = draw(models(names))
-    bounds = st.tuples(*[st.integers(1, 511)] * 3).map(sorted)
-    ranges = st.tuples(*[bounds] * len(model.axes)).map(
-        lambda rows: one(*zip(*rows, strict=True), model.axes)
-    )
-    profiles = draw(st.lists(ranges, min_size=1, max_size=4, unique=True))
-    return document_of(model, profiles, tensorrt=draw(st.sampled_from(("10.3.0", "11.0.0"))))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.export.consumer_parsers import shapes_of
 from tests.export.engine_sets import (
     READERS,
     SETS,
@@ -15,7 +16,6 @@ from tests.export.engine_sets import (
     document,
     from_onnxruntime,
 )
-from tests.export.test_round_trips import shapes_of
 from tuner.engines.tensorrt_api import Log, engine_ranges, engine_values, load_tensorrt
 from tuner.export.builder_config import apply
 from tuner.measurements.gpu_state import gpu_facts

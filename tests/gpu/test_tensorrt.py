@@ -123,6 +123,18 @@ def test_each_profile_answers_right_however_often_they_alternate(tmp_path: Path)
     assert errors == [0.0] * 5
 
 
+def test_contexts_share_the_gpu_each_in_its_own_profile(tmp_path: Path) -> None:
+    from tuner.measurements.tensorrt_runner import TensorRTRunner
+
+    plan = built(tmp_path, "tiny", batches(1, 4, 8), batches(1, 4, 8))
+    runner = TensorRTRunner()
+    runner.open(plan, FILL)
+    timings = [runner.time_contexts([tiny_task(4, i) for i in range(n)], 50) for n in (1, 2)]
+    runner.close()
+    assert [timing.contexts for timing in timings] == [1, 2]
+    assert all(0 < timing.p50_ms <= timing.p99_ms for timing in timings)
+
+
 def _shape_tensor_profiles() -> tuple[OptimizationProfile, ...]:
     axes = ("n", "target[0]", "target[1]")
     return tuple(OptimizationProfile(*[Size(axes, (n, 2 * n, 8))] * 3) for n in (2, 64))

@@ -12,9 +12,8 @@ from tuner.formula import axis_dimension, parse_formula
 from tuner.model import Model, TensorSpec
 
 BATCH, SEQ = axis_dimension("batch"), axis_dimension("seq")
-ENCODER = Model(
-    "encoder", (TensorSpec("input_ids", "int64", (BATCH, SEQ)), TensorSpec("attention_mask", "int64", (BATCH, SEQ)))
-)  # fmt: skip
+IDS, MASK = (TensorSpec(name, "int64", (BATCH, SEQ)) for name in ("input_ids", "attention_mask"))
+ENCODER = Model("encoder", (IDS, MASK))
 
 
 def test_exact_names_come_before_known_ones(tmp_path: Path) -> None:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import copy
+import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.export.written_documents import THREE, as_json, encoder, one, write
 from tuner.axes import Size
 from tuner.errors import TunerError
-from tuner.recommendation.checked_document import check_schema, read_document
+from tuner.recommendation.checked_document import check_schema, read_document, read_whole
+from tuner.recommendation.document import schema
 from tuner.recommendation.json_place import Place
-from tuner.recommendation.reading_document import load, upgraded
+from tuner.recommendation.reading_document import document_at, load, upgraded
 
 FIRST_VERSION = Path(__file__).with_name("profile_v1.json")
 TABLE = {Size.of(batch=1, seq=16): 0, Size.of(batch=64, seq=128): 1}
@@ -53,6 +59,24 @@ def test_a_document_of_the_first_version_still_reads_although_it_lacks_later_key
     document = read_document(FIRST_VERSION)
     assert document.model is None
     assert len(document.profiles) == 2
+
+
+def _kept(older: Any, whole: Any) -> bool:
+    """True where everything of the older value stands in the whole one, and all else there is null."""
+    if isinstance(older, dict):
+        added = [whole[key] for key in whole if key not in older]
+        return added == [None] * len(added) and all(_kept(older[key], whole[key]) for key in older)
+    if isinstance(older, list):
+        return len(older) == len(whole) and all(map(_kept, older, whole))
+    return bool(older == whole)
+
+
+def test_what_an_older_document_lacks_is_null_in_the_whole_of_it(tmp_path: Path) -> None:
+    whole = read_whole(FIRST_VERSION)
+    assert (whole["model"], whole["batcher"]) == (None, None)
+    assert _kept(json.loads(FIRST_VERSION.read_text()), whole)
+    jsonschema.validate(whole, schema())
+    assert read_whole(write(tmp_path / "profile.json", whole)) == whole
 
 
 def test_an_older_version_is_upgraded_step_by_step() -> None:
@@ -215,6 +239,51 @@ def test_a_model_with_other_axes_is_refused(tmp_path: Path) -> None:
         TunerError, match=r"has the axes \['h'\], but the model encoder has \['batch', 'seq'\]"
     ):
         read_document(path, encoder())
+
+
+_anything = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    members = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, member in members:
+        yield (*path, key)
+        yield from _places(member, (*path, key))
+
+
+PLACES = list(_places(written()))
+
+
+def _put(document: Any, path: tuple[Any, ...], value: Any) -> None:
+    """Replace or remove what stands at a path, if earlier damage left the path there."""
+    *places, last = path
+    with suppress(KeyError, IndexError, TypeError):
+        for place in places:
+            document = document[place]
+        document[last]
+        if value == "remove":
+            del document[last]
+        else:
+            document[last] = value
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(PLACES), st.just("remove") | _anything), min_size=1, max_size=3))
+def test_any_damage_is_read_whole_or_one_problem(damages: list[tuple[tuple[Any, ...], Any]]) -> None:
+    document = copy.deepcopy(written())
+    for path, value in damages:
+        _put(document, path, value)
+    for read in (document_at, check_schema):
+        with suppress(TunerError):
+            read(upgraded(Place(document, "profile.json")))
 
 
 def test_loading_needs_nothing_beside_the_standard_library(tmp_path: Path) -> None:

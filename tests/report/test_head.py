@@ -25,12 +25,25 @@ def test_without_a_deployed_set_the_gain_is_over_the_usual_rule(sample: Written)
 
 
 def test_a_deployed_set_comes_first_and_its_interval_is_told(sample: Written) -> None:
-    deployed = {"profiles": [], "gain": 0.3, "holdout_gain": 0.311, "gain_interval": [0.29, 0.33]}
+    deployed = {"profiles": [], "gain": 0.3, "holdout_gain": {"value": 0.311, "low": 0.29, "high": 0.33}}
     sentence = decision_sentence(with_expected(sample, deployed=deployed))
     assert sentence == (
         "change: 31.1 % less GPU time per request than the deployed set on held-out traffic, "
         "95 % interval 29 to 33 %"
     )
+
+
+def test_a_night_that_keeps_tells_what_the_best_challenger_would_have_gained(sample: Written) -> None:
+    deployed = {"profiles": [], "holdout_gain": {"value": 0.01, "low": -0.01, "high": 0.03}}
+    document = with_expected(sample, deployed=deployed) | {"decision": "keep"}
+    assert decision_sentence(document) == (
+        "keep: the deployed set stays; the best challenger has 1.0 % less GPU time per request "
+        "on held-out traffic, 95 % interval -1 to 3 %"
+    )
+
+
+def test_a_night_without_a_challenger_keeps_and_claims_nothing(sample: Written) -> None:
+    assert decision_sentence(sample.document | {"decision": "keep"}) == "keep: the deployed set stays"
 
 
 def test_where_every_rule_is_judged_at_a_stand_in_no_gain_is_claimed(sample: Written) -> None:

@@ -27,6 +27,8 @@ FLAGS = (
 )
 WIDTHS = (400, 800, 1280)
 MOST_DRAWING_MS = 2_000
+ON_LIGHT, ON_DARK = "rgb(28, 32, 37)", "rgb(231, 234, 238)"
+"""Colours of a chart's text on a light and on a dark page."""
 
 
 @dataclass
@@ -51,6 +53,9 @@ class Browser:
     folder: Path
 
     def open(self, written: Written, **context: Any) -> Opened:
+        """Show the document's page; the pages opened before are closed."""
+        for earlier in self.chromium.contexts:
+            earlier.close()
         contents = contents_of(written)
         path = self.folder / f"{written.path.parent.name}.html"
         path.write_text(page_html(contents), encoding="utf-8")
@@ -205,22 +210,26 @@ def _luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+def expect_fill(page: Any, colour: str) -> None:
+    from playwright.sync_api import expect
+
+    expect(page.locator(".xtick text").first).to_have_css("fill", colour)
+
+
 def test_charts_follow_a_change_of_the_colour_scheme(browser: Browser, sample: Written) -> None:
     page = browser.open(sample).page
-    fill = "getComputedStyle(document.querySelector('.xtick text')).fill"
-    light = page.evaluate(fill)
+    expect_fill(page, ON_LIGHT)
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function(f"{fill} !== '{light}'")
+    expect_fill(page, ON_DARK)
 
 
 def test_on_paper_the_charts_are_light_and_nothing_is_to_be_clicked(
     browser: Browser, sample: Written
 ) -> None:
     page = browser.open(sample, color_scheme="dark").page
+    expect_fill(page, ON_DARK)
     page.emulate_media(media="print", color_scheme="dark")
-    page.wait_for_function(
-        "getComputedStyle(document.querySelector('.xtick text')).fill === 'rgb(28, 32, 37)'"
-    )
+    expect_fill(page, ON_LIGHT)
     assert page.locator(".actions:visible").count() == 0
     assert page.locator("nav:visible").count() == 0
     assert len(page.pdf(format="A4")) > 10_000

@@ -160,3 +160,50 @@ def test_plotly_is_given_no_text_that_it_would_read_as_markup(evil: Written) -> 
         for chart in charts(one):
             shown = str((chart.data, chart.layout)).replace("<extra></extra>", "")
             assert "<" not in shown
+
+
+def test_the_search_shows_every_trial_and_the_best_score_never_rises(sample: Written) -> None:
+    trials = next(t for t in tables(contents_of(sample)) if t.name == "trials")
+    assert len(trials.rows) == sample.document["evidence"]["trials"]
+    best = [value for value in column(trials, "best so far (ms)") if isinstance(value, float)]
+    assert best == sorted(best, reverse=True)
+    assert set(column(trials, "outcome")) <= {"scored", "pruned"}
+
+
+def test_failed_trials_are_marked_and_keep_their_reason(sample: Written) -> None:
+    document = copy.deepcopy(sample.document)
+    failed = {
+        "opt": document["evidence"]["outcomes"][0]["opt"],
+        "outcome": "failed",
+        "reason": "no memory",
+        "value": None,
+    }
+    document["evidence"]["outcomes"].insert(0, failed)
+    search = section(report_contents(document, None), "search")
+    chart = next(c for c in charts(search) if c.table.name == "trials")
+    assert chart.table.rows[0] == (1, chart.table.rows[0][1], "failed", None, "no memory")
+    assert [trace["name"] for trace in chart.data] == ["best set so far", "failed"]
+
+
+def test_a_pareto_front_is_drawn_by_what_tells_its_sets_apart(sample: Written) -> None:
+    document = copy.deepcopy(sample.document)
+    opt = document["profiles"][0]["opt"]
+    front = [
+        {"opts": [opt], "value": 0.2, "device_memory_bytes": 2**30, "build_s": 20.0},
+        {"opts": [opt, opt], "value": 0.1, "device_memory_bytes": 2**30, "build_s": 40.0},
+    ]
+    document["pareto"] = front
+    chart = next(
+        c for c in charts(section(report_contents(document, None), "search")) if c.table.name == "pareto"
+    )
+    assert chart.layout["xaxis"]["title"]["text"] == "build time (s)"
+    front[0]["device_memory_bytes"] = 2**29
+    chart = next(
+        c for c in charts(section(report_contents(document, None), "search")) if c.table.name == "pareto"
+    )
+    assert list(chart.data[0]["x"]) == [512.0, 1024.0]
+
+
+def test_what_each_profile_is_worth_comes_from_the_explanation(sample: Written) -> None:
+    worth = next(t for t in tables(contents_of(sample)) if t.name == "worth")
+    assert column(worth, "GPU time per request without it") == sample.document["explanation"]["dropping"]

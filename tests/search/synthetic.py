@@ -24,7 +24,8 @@ from tuner.profiles.profile import OptimizationProfile
 from tuner.traffic.histogram import SizeHistogram
 
 AXES = ("a", "b", "c", "d")
-LARGEST_DOUBLINGS = 12
+REACH = {1: 12.0, 2: 8.0, 3: 5.0, 4: 4.0}
+"""Doublings of each axis, by the number of axes."""
 
 
 class SyntheticSource:
@@ -108,14 +109,14 @@ class SyntheticSource:
 
 def grid_opts(axis_count: int, per_axis: int) -> list[Size]:
     """Opts on a grid, spaced evenly by ratio: `per_axis` to the power of `axis_count` of them."""
-    ticks = sorted({round(2**e) for e in np.linspace(0, LARGEST_DOUBLINGS / axis_count, per_axis)})
+    ticks = sorted({round(2**e) for e in np.linspace(0, REACH[axis_count], per_axis)})
     return [Size(AXES[:axis_count], values) for values in itertools.product(ticks, repeat=axis_count)]
 
 
 def made_up_traffic(axis_count: int, seed: int, distinct: int = 40) -> SizeHistogram:
     """Two kinds of requests, small ones that are many and large ones that are few."""
     generator = np.random.default_rng([seed, axis_count])
-    reach = LARGEST_DOUBLINGS / axis_count
+    reach = REACH[axis_count]
     centres = generator.uniform(0.1, 0.9, (2, axis_count)) * reach
     kind = generator.integers(0, 2, distinct)
     doublings = np.clip(centres[kind] + generator.normal(0, 0.15 * reach, (distinct, axis_count)), 0, reach)

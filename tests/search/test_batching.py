@@ -1,3 +1,5 @@
+"""Joint tuning of a batcher and the profiles behind it, on a recorded grid."""
+
 from __future__ import annotations
 
 import numpy as np

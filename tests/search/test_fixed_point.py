@@ -1,4 +1,4 @@
-"""The set and the batches it leads to settle on the recorded grids; a cycle is told and its better member taken."""
+"""Set and batches settle on the recorded grids; a cycle is told, and its better member taken."""
 
 from __future__ import annotations
 
@@ -112,9 +112,7 @@ def test_a_cycle_is_told_and_the_better_member_taken():
 
 def test_one_more_profile_has_to_be_worth_it():
     arrivals = at_times([0.0, 1.0, 2.0], seqs=[1, 1, 2])
-    cells = made_cells(
-        arrivals, 1, lambda seq, batch: 10.0, lambda seq, batch: 9.99 if seq == 2 else 50.0
-    )
+    cells = made_cells(arrivals, 1, lambda seq, batch: 10.0, lambda seq, batch: 9.99 if seq == 2 else 50.0)
     problem = BatchingProblem(arrivals=arrivals, cells=cells, objective="response_p99")
     assert fixed_point(problem, Server(batcher=FIFO)).judged.rows == (0,)
 
@@ -143,4 +141,8 @@ def test_overload_is_worse_than_any_response_time():
     problem = BatchingProblem(
         arrivals=arrivals, cells=cells, objective="response_p99", limit=ResponseLimit(99, 20.0)
     )
-    assert judge(problem, Server(batcher=FIFO), (0,)).value > 1e9 > judge(problem, Server(batcher=FIFO), (1,)).value
+    assert (
+        judge(problem, Server(batcher=FIFO), (0,)).value
+        > 1e9
+        > judge(problem, Server(batcher=FIFO), (1,)).value
+    )

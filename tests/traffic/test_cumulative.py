@@ -26,7 +26,7 @@ def test_buckets_are_counted_at_their_upper_bounds(tmp_path: Path) -> None:
 def test_requests_above_the_last_bound_need_a_cap(tmp_path: Path) -> None:
     log = csv(tmp_path / "a.csv", PROMETHEUS)
 
-    with pytest.raises(TunerError, match="10 of 1000 requests lie above the last bound 1024.*--cap seq=N"):
+    with pytest.raises(TunerError, match=r"10 of 1000 requests lie above the last bound 1024.*--cap seq=N"):
         read(log, axes={"seq": "le"})
     with pytest.raises(TunerError, match="N from 1024 up"):
         read(log, axes={"seq": "le"}, cap={"seq": 512})
@@ -42,7 +42,7 @@ def test_counts_that_fall_are_no_cumulative_buckets(tmp_path: Path) -> None:
     log = csv(tmp_path / "a.csv", "seq,count\n64,700\n256,200\n")
 
     assert read(log).histogram.request_count == 900
-    with pytest.raises(TunerError, match="goes from 700 at 64 to 200 at 256.*--log-kind histogram"):
+    with pytest.raises(TunerError, match=r"goes from 700 at 64 to 200 at 256.*--log-kind histogram"):
         read(log, log_kind="cumulative")
 
 

@@ -259,7 +259,7 @@ def test_rejections_within_the_limit_pass_and_beyond_it_do_not(tmp_path: Path) -
         TunerError, match=r"1 of 100 rows are rejected \(missing 1\), and --strict accepts none"
     ):
         refuse_too_many_rejections(traffic, LogSettings(logs=asked.logs, strict=True))
-    with pytest.raises(TunerError, match="1 of 100 rows are rejected .* raise --max-rejected"):
+    with pytest.raises(TunerError, match=r"1 of 100 rows are rejected .* raise --max-rejected"):
         refuse_too_many_rejections(traffic, LogSettings(logs=asked.logs, max_rejected=0.009))
 
 

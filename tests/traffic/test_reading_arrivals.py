@@ -1,3 +1,5 @@
+"""Single requests as they are read from logs."""
+
 from __future__ import annotations
 
 import json

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,15 +14,11 @@ from numpy.typing import NDArray
 from tuner.traffic import tally as tally_module
 from tuner.traffic.cells import Cells
 from tuner.traffic.counting import count_rows
-from tuner.traffic.tally import MOST_BUCKETS, UNTIMED_HOLDOUT, UNTIMED_TUNE, WIDTHS_US, Tally
+from tuner.traffic.tally import MOST_CELLS, UNTIMED_HOLDOUT, UNTIMED_TUNE, WIDTHS_US, Tally
 
 Rows = NDArray[np.int64]
-rows = st.lists(
-    st.tuples(
-        st.integers(0, 10**13) | st.sampled_from([UNTIMED_TUNE, UNTIMED_HOLDOUT]), st.integers(0, 40), st.integers(0, 2**31 - 1)
-    ),
-    max_size=60,
-)  # fmt: skip
+times = st.integers(0, 10**13) | st.sampled_from([UNTIMED_TUNE, UNTIMED_HOLDOUT])
+rows = st.lists(st.tuples(times, st.integers(0, 40), st.integers(0, 2**31 - 1)), max_size=60)
 
 
 def tallied(*parts: list[tuple[int, int, int]]) -> Tally:
@@ -85,13 +84,13 @@ class TestUnderTightBounds:
 
 
 def test_each_width_divides_the_next_and_long_ones_align_with_days() -> None:
-    assert all(wide % narrow == 0 for narrow, wide in zip(WIDTHS_US, WIDTHS_US[1:], strict=False))
+    assert all(wide % narrow == 0 for narrow, wide in pairwise(WIDTHS_US))
     day = 86_400_000_000
     assert all(day % width == 0 or width % day == 0 for width in WIDTHS_US)
 
 
 def test_a_small_log_keeps_every_distinct_time() -> None:
-    times = np.arange(MOST_BUCKETS, dtype=np.int64) * 7
+    times = np.arange(MOST_CELLS, dtype=np.int64) * 7
 
     tally = Tally(("a",))
     tally.add(Cells(times, np.ones((1, len(times)), np.int64), np.ones(len(times), np.int64)))
@@ -104,33 +103,34 @@ def test_a_large_log_keeps_bounded_cells() -> None:
     tally = Tally(("batch", "seq"))
     for hour in range(12):
         times = np.sort(random.integers(0, 3_600_000_000, 100_000)) + hour * 3_600_000_000
-        slots, level = tally.slots(times)
         sizes = (random.integers(1, 65, len(times)), random.integers(1, 513, len(times)))
-        cells = count_rows(slots, sizes, None)
-        tally.add(Cells(cells.starts_us * WIDTHS_US[level], cells.sizes, cells.counts))
+        tally.add(count_rows(times, tally.width_us, sizes, None))
 
     cells = tally.cells()
 
     assert cells.counts.sum() == 1_200_000
-    assert len(np.unique(cells.starts_us)) * 64 * 512 <= 1 << 22
+    assert len(np.unique(cells.starts_us)) * 64 * 512 <= 1 << 20
 
 
-@given(rows, st.booleans())
-def test_counting_is_grouping(some: list[tuple[int, int, int]], weighted: bool) -> None:
+@given(rows, st.booleans(), st.booleans(), st.sampled_from([1, 2, 10**6, 86_400_000_000]))
+def test_counting_is_grouping(
+    some: list[tuple[int, int, int]], weighted: bool, in_order: bool, width_us: int
+) -> None:
     some = [row for row in some if row[0] > UNTIMED_HOLDOUT]
+    some = sorted(some) if in_order else some
     if not some:
         return
     table = np.array(some, dtype=np.int64).T
     weights = table[1] + 1 if weighted else None
 
-    cells = count_rows(table[0], tuple(table[1:]), weights)
+    cells = count_rows(table[0], width_us, tuple(table[1:]), weights)
 
-    expected: dict[tuple[int, ...], int] = {}
-    for row in some:
-        expected[row] = expected.get(row, 0) + (row[1] + 1 if weighted else 1)
-    found: dict[tuple[int, ...], int] = {}
+    expected: Counter[tuple[int, ...]] = Counter()
+    for time, a, b in some:
+        expected[time // width_us * width_us, a, b] += a + 1 if weighted else 1
+    found: Counter[tuple[int, ...]] = Counter()
     for *row, count in zip(
         cells.starts_us.tolist(), *cells.sizes.tolist(), cells.counts.tolist(), strict=True
     ):
-        found[tuple(row)] = found.get(tuple(row), 0) + count
+        found[tuple(row)] += count
     assert found == expected

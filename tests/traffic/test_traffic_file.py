@@ -110,7 +110,7 @@ def test_a_version_from_the_future_is_refused(tmp_path: Path) -> None:
 def test_a_failed_write_leaves_the_old_file(traffic: Traffic, tmp_path: Path) -> None:
     with pytest.raises(TunerError, match="does not exist; create it first"):
         check_traffic_path(tmp_path / "nowhere" / "traffic.parquet")
-    with pytest.raises(TunerError, match="cannot write .*nowhere"):
+    with pytest.raises(TunerError, match=r"cannot write .*nowhere"):
         write_traffic(traffic, tmp_path / "nowhere" / "traffic.parquet")
     write_traffic(traffic, tmp_path / "traffic.parquet")
 

@@ -6,25 +6,29 @@ that `tuner --help` is instant.
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Annotated
 
 import typer
 
 import tuner
 from tuner.commands.build import build
+from tuner.commands.check import check
 from tuner.commands.config import PASS_ON, config
+from tuner.commands.diff import diff
+from tuner.commands.doctor import doctor
 from tuner.commands.export import export
+from tuner.commands.history import history
 from tuner.commands.init import init
 from tuner.commands.inspect import inspect
 from tuner.commands.measure import measure
 from tuner.commands.recommend import recommend
+from tuner.commands.replay import replay
 from tuner.commands.report import report
 from tuner.commands.schema import schema
 from tuner.commands.settings_file import settings_of
+from tuner.commands.stopping import Stopped, listen
 from tuner.errors import TunerError
 
 app = typer.Typer(
@@ -40,11 +44,16 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "config": config,
     "inspect": inspect,
     "recommend": recommend,
+    "check": check,
+    "replay": replay,
+    "history": history,
+    "diff": diff,
     "report": report,
     "measure": measure,
     "build": build,
     "export": export,
     "schema": schema,
+    "doctor": doctor,
 }
 """Every verb and its function, in the order of the help."""
 for name, command in COMMANDS.items():
@@ -70,16 +79,12 @@ def _root(context: typer.Context, version: Version = False) -> None:
 
 def main() -> None:
     """Run the command line; a TunerError becomes one line on stderr and its exit code."""
-    # Signals end the run through SystemExit, so that every `finally` on the way still runs.
-    signal.signal(signal.SIGINT, _stop)
-    signal.signal(signal.SIGTERM, _stop)
+    listen()
     try:
         app()
     except TunerError as error:
         print(f"tuner: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-
-
-def _stop(number: int, frame: FrameType | None) -> None:
-    print("tuner: stopped; what was measured is in the store", file=sys.stderr)
-    sys.exit(128 + number)
+    except Stopped as stopped:
+        print(f"tuner: {stopped}", file=sys.stderr)
+        sys.exit(stopped.code)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tuner.commands import engine_options, options
+from tuner.commands import engine_options, export_options, options
 from tuner.errors import UsageError
 
 
@@ -14,6 +14,7 @@ def build(
     document: Annotated[str, typer.Argument(help="The document that tuner recommend wrote.")],
     model: options.ModelFile = None,
     out: options.EngineOut = "model.engine",
+    override: export_options.Override = None,
     precision: engine_options.Precision = "fp16",
     flavour: engine_options.Flavour = "tensorrt",
     optimization_level: engine_options.OptimizationLevel = None,
@@ -45,7 +46,7 @@ def build(
 
     check_writable(out)
     read = read_onnx(model)
-    profiles = read_document(document, read).profile_set
+    profiles = read_document(document, read, override).profile_set
     tools = engine_options.tools(given, needs_gpu=False)
     choices = engine_options.build_choices(given)
     spec = EngineSpec(

@@ -12,8 +12,10 @@ from tuner.errors import UsageError
 if TYPE_CHECKING:
     from tuner.engines.builder import BuilderOptions
     from tuner.measurements.bench import Bench, BuildChoices, Tools
+    from tuner.measurements.runner import ContextsTiming
     from tuner.measurements.store import Store
     from tuner.model import Model
+    from tuner.profiles.profile import OptimizationProfile
 
 _engine = partial(option, rich_help_panel="Engines")
 
@@ -71,6 +73,11 @@ def builder_options(given: dict[str, Any]) -> BuilderOptions:
     )
 
 
+def wishes(given: dict[str, Any]) -> str:
+    """What is wanted of an engine, in a text that changes where any of it does."""
+    return f"{given['flavour']} {given['precision']} {builder_options(given).text}"
+
+
 def build_choices(given: dict[str, Any]) -> BuildChoices:
     from tuner.engines.builder import PRECISIONS
     from tuner.measurements.bench import BuildChoices
@@ -118,3 +125,22 @@ def bench(given: dict[str, Any], model: Model, store: Store) -> Bench:
         fill=fill_for(model, path),
         choices=build_choices(given),
     )
+
+
+def contexts_timed(bench: Bench, profile: OptimizationProfile, counts: str | None) -> list[ContextsTiming]:
+    """The opt of a profile in so many execution contexts at once (`1,2,4`); nothing where none were asked.
+
+    A profile serves one context at a time, so the engine for it has the profile as often as needed.
+    """
+    from tuner.errors import BuildFailed
+    from tuner.profiles.profile import ProfileSet
+
+    if counts is None:
+        return []
+    if not all(part.strip().isdigit() and int(part) > 0 for part in counts.split(",")):
+        raise UsageError(f"--contexts '{counts}' cannot be read; write it like --contexts 1,2,4")
+    wanted = [int(part) for part in counts.split(",")]
+    engine = bench.built(bench.spec(ProfileSet((profile,) * max(wanted))))
+    if not engine.is_built:
+        raise BuildFailed(engine.reason or "not known", engine.outcome)
+    return bench.time_contexts(engine, profile.opt, wanted)

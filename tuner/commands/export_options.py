@@ -94,6 +94,17 @@ def check_export(given: dict[str, Any]) -> None:
         check_writable(given["to_file"])
 
 
+def check_if_asked(given: dict[str, Any]) -> None:
+    """The same for a command that exports only where --to is given."""
+    if given["to"] is not None:
+        check_export(given)
+
+
+def write_if_asked(given: dict[str, Any], document: str) -> None:
+    if given["to"] is not None:
+        write_export({**given, "document": document})
+
+
 def write_export(given: dict[str, Any]) -> None:
     """Read the document, export it, and print or write the text; notes go to stderr."""
     from tuner.export.formats import exporter_named

@@ -61,7 +61,7 @@ def _opened(logs: list[str], axis: list[str] | None, log_kind: str | None, model
     from tuner.traffic.open_logs import open_logs
 
     mapping = options.pairs("--axis", axis)
-    return open_logs(LogSettings(logs=tuple(logs), axes=mapping, log_kind=log_kind), model)
+    return open_logs(LogSettings(logs=tuple(logs), axes=mapping, log_kind=log_kind), model, (None, None))
 
 
 def _found(opened: OpenLogs) -> tuple[dict[str, Any], dict[str, str]]:

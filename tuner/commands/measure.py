@@ -10,6 +10,7 @@ def measure(
     model: options.ModelFile = None,
     sweep: options.Sweep = None,
     opt: options.Opt = None,
+    contexts: options.Contexts = None,
     csv: options.CsvOut = None,
     store: options.StoreUrl = options.DEFAULT_STORE,
     precision: engine_options.Precision = "fp16",
@@ -41,7 +42,7 @@ def measure(
     from tuner.onnx_file import read_onnx
     from tuner.profiles.profile import ProfileSet
     from tuner.recommendation.output_file import check_writable, replace_file
-    from tuner.report.performance_curve import sweep_csv, sweep_view
+    from tuner.report.performance_curve import sharing_view, sweep_csv, sweep_view
 
     if csv is not None:
         check_writable(csv)
@@ -54,11 +55,13 @@ def measure(
         engine = bench.built(bench.spec(profiles))
         if not engine.is_built:
             raise BuildFailed(engine.reason or "not known", engine.outcome)
-        bench.time(engine, [(0, size) for size in sizes])
+        costs = bench.time(engine, [(0, size) for size in sizes])
         rows = sweep_rows(read, opened.measurements(engine.spec.key, engine.repeat), sizes)
+        shared = engine_options.contexts_timed(bench, profiles.profiles[0], contexts)
     if csv is not None:
         replace_file(csv, sweep_csv(rows))
     if not quiet:
         from tuner.commands.console import results
 
         results().print(sweep_view(rows, engine.device_memory_bytes))
+        results().print(sharing_view(shared, costs))

@@ -103,6 +103,12 @@ Opt = Annotated[
     str | None,
     _judging("--opt", "Opt of the engine, like batch=8,seq=128; default the largest size.", metavar="SIZE"),
 ]
+Contexts = Annotated[
+    str | None,
+    _judging(
+        "--contexts", "Time the opt in so many execution contexts at once, like 1,2,4.", metavar="COUNTS"
+    ),
+]
 CsvOut = Annotated[str | None, _output("--csv", "Where the curve goes as CSV.", metavar="FILE")]
 EngineOut = Annotated[str, _output("--out", "Where the engine goes.", metavar="FILE")]
 Out = Annotated[str, _output("--out", "Where the document goes.", metavar="FILE")]

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tuner.commands import batching_options, engine_options, export_options, options, search_options
+from tuner.commands import (
+    batching_options,
+    deployed_options,
+    engine_options,
+    export_options,
+    options,
+    search_options,
+)
+from tuner.errors import TunerError
 
 
 def recommend(
@@ -57,6 +65,11 @@ def recommend(
     time_limit: engine_options.TimeLimit = engine_options.DEFAULT_TIME_LIMIT,
     memory_limit: engine_options.MemoryLimit = None,
     device: engine_options.Device = 0,
+    deployed: deployed_options.DeployedFile = None,
+    min_gain: deployed_options.MinGain = deployed_options.DEFAULT_MIN_GAIN,
+    max_shift: deployed_options.MaxShift = deployed_options.DEFAULT_MAX_SHIFT,
+    max_uncovered: deployed_options.MaxUncovered = deployed_options.DEFAULT_MAX_UNCOVERED,
+    force: deployed_options.Force = False,
     out: options.Out = "profile.json",
     report: options.Report = None,
     to: export_options.To = None,
@@ -70,8 +83,13 @@ def recommend(
     Example: tuner recommend --logs prod.parquet --measurements h200.parquet --axis seq=tokens
     """
     given = locals()
-    from tuner.commands.recommended import check_asked, deliver
-    from tuner.commands.recommending import by_measurements, by_rule
+    from tuner.commands.recommending import by_measurements, by_rule, check_outputs, show
 
-    check_asked(given)
-    deliver(by_rule(given) if rule is not None else by_measurements(given), given)
+    if rule is None and model is None and measurements is None:
+        raise TunerError(
+            "nothing to judge by: pass --measurements FILE (recorded latencies), --model FILE.onnx (whose "
+            "measurements are in the store), or --rule NAME for an unmeasured profile"
+        )
+    check_outputs(given)
+    found = by_rule(given) if rule is not None else by_measurements(given)
+    show(given, found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.commands import engine_options, options
+from tuner.commands import batching_options, deployed_options, engine_options, export_options, options
 
 if TYPE_CHECKING:
     from tuner.measurements.built_source import BuiltSource
@@ -12,62 +12,104 @@ if TYPE_CHECKING:
     from tuner.measurements.store import Store
     from tuner.model import Model
     from tuner.recommendation.batching import BatchingSettings
-    from tuner.recommendation.confirm import Confirm
     from tuner.recommendation.recommendation import Recommendation
     from tuner.recommendation.scored import RecommendSettings
+    from tuner.search.study import Trial
     from tuner.traffic.traffic import Traffic
 
 
 def by_rule(given: dict[str, Any]) -> Recommendation:
     """A recommendation by rule: logs and perhaps a model in, nothing measured."""
+    from tuner.commands.publishing import publish
     from tuner.commands.reading import read_logs
     from tuner.onnx_file import read_onnx
     from tuner.recommendation.by_rule import recommend_by_rule
 
     model = read_onnx(given["model"]) if given["model"] else None
     cap = options.whole_numbers("--cap", given["cap"])
-    return recommend_by_rule(
+    found = recommend_by_rule(
         read_logs(given, model), model, given["rule"], profiles=given["profiles"] or 1, cap=cap
     )
+    publish(given, found, None)
+    return found
 
 
 def by_measurements(given: dict[str, Any]) -> Recommendation:
-    """A recommendation judged by recorded curves, or by engines built here where there is a GPU."""
-    from tuner.commands.batching_options import batching_settings
-    from tuner.commands.console import progress_bar
+    """A recommendation judged by recorded curves, or by engines built here where there is a GPU.
+
+    The document is written and the night stored before this returns.
+    """
+    from tuner.commands.publishing import Started, publish
+    from tuner.commands.stopping import saying_what_is_saved
+    from tuner.measurements.store import open_store
+    from tuner.onnx_file import read_onnx
+
+    settings = options.recommend_settings(given)
+    deployed_options.read_deployed_file(given)  # a wrong one is said before anything is measured
+    model = read_onnx(given["model"]) if given["model"] else None
+    with open_store(given["store"]) as store, saying_what_is_saved(store):
+        started = Started.now(store)
+        found = _overnight(given, model, store, settings)
+        publish(given, found, started)
+    return found
+
+
+def _overnight(
+    given: dict[str, Any], model: Model | None, store: Store, settings: RecommendSettings
+) -> Recommendation:
     from tuner.commands.reading import read_logs
     from tuner.measurements.gpu_state import gpu_facts
     from tuner.measurements.opening import open_recorded
-    from tuner.measurements.store import open_store
-    from tuner.onnx_file import read_onnx
+    from tuner.recommendation.overnight import recommend_overnight
+
+    gpu = gpu_facts(given["device"]) if model is not None and given["measurements"] is None else None
+    if model is not None and gpu is not None:
+        traffic = read_logs(given, model)
+        stored = deployed_options.stored_curves(given, store, model)
+        wishes = f"{engine_options.wishes(given)} {gpu}"
+    else:
+        stored = open_recorded(store, given["measurements"], model)
+        traffic = read_logs(given, stored.model)
+        wishes = ""
+
+    def opened() -> ProfileSource:
+        source = stored
+        if model is not None and gpu is not None:
+            source = _built_source(given, model, store, traffic)
+        assert not isinstance(source, str)  # without a GPU there are stored curves, or an error before this
+        return source
+
+    batching = batching_options.batching_settings(given)
+    if batching is not None:
+        return _batched(given, traffic, opened(), (settings, batching), store)
+
+    def search() -> tuple[Recommendation, ProfileSource]:
+        source = opened()
+        return _searched(given, traffic, source, settings, store), source
+
+    night = deployed_options.night_of(given, store, stored, wishes)
+    return recommend_overnight(traffic, night, settings, search)
+
+
+def _searched(
+    given: dict[str, Any],
+    traffic: Traffic,
+    source: ProfileSource,
+    settings: RecommendSettings,
+    store: Store,
+) -> Recommendation:
+    from tuner.commands.console import progress_bar
     from tuner.recommendation.recommend import recommend as run
 
-    settings = options.recommend_settings(given)
-    model = read_onnx(given["model"]) if given["model"] else None
-    with open_store(given["store"]) as store:
-        builds_here = model is not None and given["measurements"] is None and gpu_facts(given["device"])
-        if model is not None and builds_here:
-            traffic = read_logs(given, model)
-            built = _built_source(given, model, store, traffic)
-            source: ProfileSource = built
-            confirm: Confirm | None = built.confirm
-        else:
-            source, confirm = open_recorded(store, given["measurements"], model), None
-            traffic = read_logs(given, source.model)
-        batching = batching_settings(given)
-        if batching is not None:
-            return _batched(given, traffic, source, (settings, batching), store)
-        with progress_bar("searching", quiet=given["quiet"]) as advance:
-            return run(
-                traffic,
-                source,
-                settings,
-                store.url,
-                lambda trial, left: advance(
-                    trial.number + 1, trial.number + 1 + left, f"opt {trial.profile.opt.short}"
-                ),
-                confirm=confirm,
-            )
+    with progress_bar("searching", quiet=given["quiet"], is_counted=True) as advance:
+        return run(
+            traffic,
+            source,
+            settings,
+            store.url,
+            lambda trial, left: advance(trial.number + 1, trial.number + 1 + left, _doing(trial)),
+            confirm=getattr(source, "confirm", None),
+        )
 
 
 def _batched(
@@ -79,11 +121,10 @@ def _batched(
 ) -> Recommendation:
     """A recommendation for single requests behind a batcher."""
     from tuner.commands.console import progress_bar
-    from tuner.commands.options import log_settings
     from tuner.recommendation.recommend_batched import recommend_batched
     from tuner.traffic.reading_arrivals import read_arrivals
 
-    arrivals = read_arrivals(log_settings(given), source.model, given["latency"])
+    arrivals = read_arrivals(options.log_settings(given), source.model, given["latency"])
     with progress_bar("trying batchers", quiet=given["quiet"]) as advance:
         return recommend_batched(
             (traffic, arrivals),
@@ -92,6 +133,12 @@ def _batched(
             store.url,
             (None, lambda done, total: advance(done, total, f"batcher {done} of {total}")),
         )
+
+
+def _doing(trial: Trial) -> str:
+    """The profile that was just tried, and the best score so far."""
+    best = "" if trial.value is None else f", best {trial.value:.4g} ms"
+    return f"opt {trial.profile.opt.short}{best}"
 
 
 def _built_source(given: dict[str, Any], model: Model, store: Store, traffic: Traffic) -> BuiltSource:
@@ -103,3 +150,50 @@ def _built_source(given: dict[str, Any], model: Model, store: Store, traffic: Tr
     budget = BuildBudget(builds=given["builds"], seconds=None if hours is None else hours * 3600)
     inside = under_cap(traffic.histogram, options.whole_numbers("--cap", given["cap"]))
     return BuiltSource(engine_options.bench(given, model, store), traffic.histogram.where(inside), budget)
+
+
+def check_outputs(given: dict[str, Any]) -> None:
+    """Raise TunerError for an output that could not be written, before anything is measured.
+
+    So too for a batcher that makes no sense, and where what replays it is not installed.
+    """
+    from tuner.recommendation.output_file import check_writable
+
+    if batching_options.batching_settings(given) is not None:
+        from tuner.replay import compiled  # noqa: F401  # importing it says what is missing
+    check_writable(given["out"])
+    if given["report"] is not None:
+        check_writable(given["report"])
+    if given["to"] is not None:
+        export_options.check_export(given)
+
+
+def show(given: dict[str, Any], found: Recommendation) -> None:
+    """Print the result, and write the report and the export that were asked for."""
+    from tuner.recommendation.document import as_document, document_text
+
+    document = as_document(found)
+    if given["report"] is not None:
+        from tuner.commands.report import format_of, write_report
+
+        write_report(document, given["store"], given["report"], format_of(None, given["report"]))
+    if given["as_json"]:
+        print(document_text(document), end="")
+    elif not given["quiet"]:
+        _print_tables(given, found)
+    if given["to"] is not None:
+        export_options.write_export({**given, "document": given["out"]})
+
+
+def _print_tables(given: dict[str, Any], found: Recommendation) -> None:
+    from tuner.commands.console import results
+    from tuner.report.terminal import recommendation_view
+
+    results().print(recommendation_view(found, explain=given["explain"]))
+    if found.batching is not None:
+        from tuner.report.batching_view import batching_view
+
+        results().print(batching_view(found.batching))
+    print(f"written: {given['out']}")
+    if given["report"] is not None:
+        print(f"written: {given['report']}")

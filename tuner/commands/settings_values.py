@@ -186,6 +186,9 @@ def _store_url(text: str) -> None:
 
 FORMS: Mapping[str, Callable[[str], None]] = {
     "max_rejected": _share,
+    "max_shift": _share,
+    "max_uncovered": _share,
+    "min_gain": _share,
     "since": _time,
     "until": _time,
     "workspace": _bytes,

@@ -25,7 +25,6 @@ class ExportOptions:
     as_json: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
     max_batch_size: int | None = None
-    preferred_batch_sizes: tuple[int, ...] | None = None
     queue_delay_us: int | None = None
     existing: str | None = None
     existing_name: str = "the existing file"

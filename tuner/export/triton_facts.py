@@ -11,7 +11,7 @@ from tuner.export.exported import ExportOptions, Version, tensorrt_version
 from tuner.export.router import Router, nearest_opt
 from tuner.formula import Formula
 from tuner.model import Model, OutputSpec, TensorSpec
-from tuner.recommendation.profile_document import ProfileDocument
+from tuner.recommendation.profile_document import BatcherSettings, ProfileDocument
 
 FIRST_WITH_INT64 = (10, 0)
 _DATA_TYPES: Mapping[str, str] = {
@@ -67,14 +67,19 @@ def triton_facts(document: ProfileDocument, options: ExportOptions) -> TritonFac
     types = _Types(document, options)
     inputs = tuple(_input(tensor, batch, types) for tensor in model.inputs)
     outputs = tuple(_output(tensor, batch, types) for tensor in model.outputs) or None
-    largest = _max_batch_size(found, batch, options)
+    if types.assumed:
+        notes.append(
+            f"{', '.join(types.assumed)}: int64 as TensorRT 10 and later have it; an engine of an earlier "
+            "release has int32, for which give --for-version 8.6"
+        )
+    largest = _max_batch_size(found, batch, options, document.batcher)
     return TritonFacts(
         max_batch_size=largest,
         inputs=inputs,
         outputs=outputs,
         profile_count=len(found),
-        preferred_batch_sizes=_preferred(found, batch, largest, options),
-        queue_delay_us=options.queue_delay_us,
+        preferred_batch_sizes=_preferred(found, batch, largest, document.batcher),
+        queue_delay_us=_queue_delay(document.batcher, options),
         set_text=_set_text(found),
         notes=tuple(notes),
     )
@@ -116,7 +121,10 @@ def _routed_otherwise(document: ProfileDocument, model: Model) -> tuple[int, int
     return sum(ours(*size) != theirs(size) for size in sizes), len(sizes)
 
 
-def _max_batch_size(found: ExportSet, batch: str | None, options: ExportOptions) -> int:
+def _max_batch_size(
+    found: ExportSet, batch: str | None, options: ExportOptions, batcher: BatcherSettings | None
+) -> int:
+    """As asked, as the document's batcher has it, or the largest batch of the profiles."""
     asked = options.max_batch_size
     if batch is None:
         if asked:
@@ -131,27 +139,38 @@ def _max_batch_size(found: ExportSet, batch: str | None, options: ExportOptions)
             f"--max-batch-size {asked} is more than {largest}, the largest {batch} of the profiles; Triton "
             f"would refuse the engine: ask for {largest} at most, or recommend for larger batches"
         )
+    if asked is None and batcher is not None:
+        return min(batcher.max_batch, largest)
     return largest if asked is None else asked
 
 
-def _preferred(found: ExportSet, batch: str | None, largest: int, options: ExportOptions) -> tuple[int, ...]:
-    """The batches that the profiles were tuned for; a preferred size of 1 would mean not to batch."""
-    asked = options.preferred_batch_sizes
+def _preferred(
+    found: ExportSet, batch: str | None, largest: int, batcher: BatcherSettings | None
+) -> tuple[int, ...]:
+    """As judged with, or the batches that the profiles were tuned for; preferring 1 would be not to batch."""
     if batch is None:
         return ()
-    sizes = asked if asked is not None else tuple(one.opt[batch] for one in found.ranges)
-    too_large = [size for size in asked or () if size > largest]
-    if too_large:
-        raise TunerError(f"preferred batch sizes {too_large} are more than the max_batch_size {largest}")
-    return tuple(sorted({size for size in sizes if 1 < size <= largest}))
+    if batcher is not None:
+        return tuple(sorted({size for size in batcher.preferred_batch_size if size <= largest}))
+    return tuple(sorted({one.opt[batch] for one in found.ranges if 1 < one.opt[batch] <= largest}))
+
+
+def _queue_delay(batcher: BatcherSettings | None, options: ExportOptions) -> int | None:
+    if options.queue_delay_us is None and batcher is not None:
+        return batcher.max_queue_delay_microseconds
+    return options.queue_delay_us
 
 
 class _Types:
-    """Triton's data types as the engine will report them: before release 10, TensorRT narrows int64."""
+    """Triton's data types as the engine will report them: before release 10, TensorRT narrows int64.
+
+    `assumed` lists the int64 tensors for which no release was known.
+    """
 
     def __init__(self, document: ProfileDocument, options: ExportOptions) -> None:
         self.source = document.source
         self.version: Version | None = tensorrt_version(document, options)
+        self.assumed: list[str] = []
 
     def of(self, name: str, dtype: str) -> str:
         if dtype not in _DATA_TYPES:
@@ -159,10 +178,8 @@ class _Types:
         if dtype != "int64":
             return _DATA_TYPES[dtype]
         if self.version is None:
-            raise TunerError(
-                f"{self.source}: {name} is int64, which TensorRT narrows to int32 before release 10; say "
-                "which release builds the engine, like --for-version 10.3"
-            )
+            self.assumed.append(name)
+            return "TYPE_INT64"
         return "TYPE_INT64" if self.version >= FIRST_WITH_INT64 else "TYPE_INT32"
 
 

@@ -110,7 +110,7 @@ def _axis_values(column: AxisColumn, block: Block, rules: Rules) -> tuple[Int64A
     if column.divisor == 1:
         return whole_numbers(raw, limits)
     values, codes = whole_numbers(raw, Limits(limits.least, LARGEST_DIMENSION * max(1, int(column.divisor))))
-    values = _scaled(values, column.divisor)
+    values = _scaled(values.astype(np.int64, copy=False), column.divisor)
     return values, first_reasons([codes, _too_large(values)], block.row_count)
 
 
@@ -231,6 +231,6 @@ def _padded(axis: str, values: Int64Array, rules: Rules, padded: dict[str, NDArr
     multiple = rules.align.get(axis)
     if multiple is None:
         return values
-    rounded = -(-values // multiple) * multiple
+    rounded = -(-values.astype(np.int64, copy=False) // multiple) * multiple
     padded[axis] = rounded != values
     return np.asarray(rounded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 from collections.abc import Iterator
 from functools import partial
@@ -48,7 +49,7 @@ def _blocks(source: Source, dress: tuple[str | None, str, list[str]], names: lis
         raise DamagedFile(source.name, f"has two columns named '{twice[0]}'")
     broken: list[int] = []
     with plain_bytes(source, compression) as stream, reading(source):
-        reader = _open(stream.stream, delimiter, names or header[:1], broken)
+        reader = _open(_ValidText(stream.stream), delimiter, names or header[:1], broken)
         row, position = 0, 0
         for batch in reader:
             consumed = stream.position() - position
@@ -69,6 +70,28 @@ def _blocks(source: Source, dress: tuple[str | None, str, list[str]], names: lis
                 broken.clear()
         if broken:
             yield _broken_rows(row, broken)
+
+
+class _ValidText:
+    """A stream with what is no UTF-8 replaced: Arrow cannot report a broken row that is no text."""
+
+    closed = False
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def read(self, byte_count: int) -> bytes:
+        """At most so many bytes, although a replacement takes three where there was one."""
+        chunk = bytes(self._stream.read(max(1, byte_count // 3)))
+        text = self._decoder.decode(chunk, final=not chunk).encode()
+        # Nothing means the end to the reader, but may be the start of a character here.
+        return text if text or not chunk else self.read(byte_count)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None: ...
 
 
 def _broken_rows(first_row: int, lines: list[int]) -> Block:

@@ -173,7 +173,9 @@ def _from_texts(column: pa.Array, unit: str | None) -> Times:
         column = column.cast(pa.large_string())
     except pa.ArrowInvalid:  # no UTF-8
         return _from_objects(column.to_pylist(), unit)
-    column = pc.if_else(pc.equal(column, ""), None, column)
+    empty = pc.equal(column, "")
+    if pc.any(empty).as_py():
+        column = pc.if_else(empty, None, column)
     if _starts_with_number(column):
         try:
             return _from_numbers(column.cast(pa.int64()), unit)

@@ -22,10 +22,10 @@ from tuner.measurements.flat_parquet import RecordedEngine
 from tuner.measurements.input_fill import InputFill
 from tuner.measurements.measure_wire import MeasureJob
 from tuner.measurements.measurement import BuiltEngine, Measurement
-from tuner.measurements.measuring import Visiting
+from tuner.measurements.measuring import SwitchCosts, Visiting
 from tuner.measurements.outputs import OutputError, wrong_outputs
-from tuner.measurements.runner import EngineFacts, SizeTask
-from tuner.measurements.store import Store
+from tuner.measurements.records import Records
+from tuner.measurements.runner import ContextsTiming, SizeTask
 from tuner.model import Model
 from tuner.profiles.profile import ProfileSet
 
@@ -64,7 +64,7 @@ class Bench:
 
     model: Model
     model_path: Path
-    store: Store
+    store: Records
     tools: Tools
     fill: InputFill
     choices: BuildChoices = dataclasses.field(default_factory=BuildChoices)
@@ -128,37 +128,54 @@ class Bench:
         return self.tools.plans.holds(engine.spec.key, engine.repeat, engine.plan_digest)
 
     def missing(self, engine: BuiltEngine, places: Sequence[Place]) -> list[Place]:
-        """Those of the places that the store has no measurement of with this fill."""
+        """Those of the places that the store has no measurement of, or one that others disturbed."""
         key, repeat = engine.spec.key, engine.repeat
-        known = {(m.profile_index, m.size) for m in self.store.measurements(key, repeat)}
+        stored = self.store.measurements(key, repeat)
+        usable = [m for m in stored if m.input_fill == self.fill.text and not m.is_contended]
+        known = {(m.profile_index, m.size) for m in usable}
         return [place for place in dict.fromkeys(places) if place not in known]
 
-    def time(self, engine: BuiltEngine, places: Sequence[Place]) -> None:
-        """Time the places that are missing, storing each at once.
+    def time(
+        self, engine: BuiltEngine, places: Sequence[Place], heaviest: Sequence[Place] = ()
+    ) -> SwitchCosts | None:
+        """Time the places that are missing, storing each at once; what changes cost, if anything was timed.
+
+        Where outputs are verified, it is at the min, opt and max of each profile and at the heaviest places.
 
         Raises RunFailed where the child fails; what it had measured until then stays in the store.
         """
         missing = self.missing(engine, places)
         if not missing:
-            return
+            return None
+        self._check_plan(engine)
+        errors: list[OutputError] = []
+        pending: list[Measurement] = []
+        costs: SwitchCosts | None = None
+        for answer in self.tools.measurer.measure(self._job(engine, missing, heaviest)):
+            if isinstance(answer, OutputError):
+                errors.append(answer)
+            elif isinstance(answer, Measurement):
+                self._check_outputs(errors)
+                pending = self._store_complete(engine, [*pending, answer])
+            elif isinstance(answer, SwitchCosts):
+                costs = answer
+        self._check_outputs(errors)
+        self.store.add_measurements(engine.spec.key, engine.repeat, pending)
+        return costs
+
+    def time_contexts(self, engine: BuiltEngine, size: Size, counts: Sequence[int]) -> list[ContextsTiming]:
+        """One size in several execution contexts at once; the engine has that many equal profiles."""
+        self._check_plan(engine)
+        job = dataclasses.replace(self._job(engine, [(0, size)]), contexts=tuple(counts), verify_model=None)
+        return [a for a in self.tools.measurer.measure(job) if isinstance(a, ContextsTiming)]
+
+    def _check_plan(self, engine: BuiltEngine) -> None:
         if not self.has_plan(engine):
             raise RunFailed(
                 f"engine {engine.name}: its plan is gone from {self.tools.plans.folder} or is not the one "
-                "that was built; build it again with --rebuild",
+                "that was built; name another folder with --engine-folder and another --store",
                 "plan",
             )
-        errors: list[OutputError] = []
-        pending: list[Measurement] = []
-        for answer in self.tools.measurer.measure(self._job(engine, missing)):
-            if isinstance(answer, OutputError):
-                errors.append(answer)
-            elif isinstance(answer, EngineFacts):
-                continue
-            else:
-                self._check_outputs(errors)
-                pending = self._store_complete(engine, [*pending, answer])
-        self._check_outputs(errors)
-        self.store.add_measurements(engine.spec.key, engine.repeat, pending)
 
     def _store_complete(self, engine: BuiltEngine, pending: list[Measurement]) -> list[Measurement]:
         # Both modes of a size go in together, so that a size is either known or missing.
@@ -173,18 +190,26 @@ class Bench:
         if wrong is not None:
             raise RunFailed(wrong, "wrong_result")
 
-    def _job(self, engine: BuiltEngine, places: Sequence[Place]) -> MeasureJob:
-        plan = self.tools.plans.path(engine.spec.key, engine.repeat)
-        return MeasureJob(
+    def _job(
+        self, engine: BuiltEngine, places: Sequence[Place], heaviest: Sequence[Place] = ()
+    ) -> MeasureJob:
+        job = MeasureJob(
             flavour=self.tools.environment.flavour,
-            plan_path=str(plan),
+            plan_path=str(self.tools.plans.path(engine.spec.key, engine.repeat)),
             plan_digest=str(engine.plan_digest),
             fill=self.fill,
-            tasks=tuple(SizeTask.of(self.model, size, index) for index, size in places),
+            tasks=self._tasks(places),
             visiting=self.visiting,
             device_index=self.tools.device_index,
-            verify_model=str(self.model_path) if self.choices.verify_outputs else None,
         )
+        if not self.choices.verify_outputs:
+            return job
+        bounds = [(i, size) for i, p in enumerate(engine.spec.profiles) for size in (p.min, p.opt, p.max)]
+        verified = tuple(dict.fromkeys([*bounds, *heaviest]))
+        return dataclasses.replace(job, verify_model=str(self.model_path), verify_tasks=self._tasks(verified))
+
+    def _tasks(self, places: Sequence[Place]) -> tuple[SizeTask, ...]:
+        return tuple(SizeTask.of(self.model, size, index) for index, size in places)
 
 
 def _engine_name(profiles: ProfileSet, repeat: int) -> str:

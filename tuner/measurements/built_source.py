@@ -23,6 +23,8 @@ from tuner.traffic.histogram import SizeHistogram
 
 FIRST_PART = 3
 """One in so many sizes, the heaviest, is timed before it is asked whether the rest is needed."""
+VERIFIED_SIZES = 2
+"""Heaviest sizes of the traffic at which outputs are verified, beside min, opt and max."""
 REFINEMENTS = 2
 """How often sizes are added to a curve whose interpolation error is too large."""
 
@@ -80,6 +82,14 @@ class BuiltSource:
     def candidates(self) -> Sequence[OptimizationProfile] | None:
         """None: any profile can be built."""
         return None
+
+    def knows(self, profile: OptimizationProfile) -> bool:
+        """Whether the store has a build of the profile, or a wider one was measured."""
+        is_covered = any(p.opt == profile.opt and p.contains(profile) for p in self._known)
+        return is_covered or bool(self._bench.builds(self._bench.spec(ProfileSet((profile,)))))
+
+    def start(self, profile: OptimizationProfile) -> None:
+        """Nothing: here one profile is built at a time, when it is asked for."""
 
     def measure(
         self, profile: OptimizationProfile, sizes: NDArray[np.int64], stop: Stop | None = None
@@ -142,6 +152,7 @@ class BuiltSource:
             self._used.setdefault(f"{spec.key}.{last.repeat}", RecordedEngine(last, ()))
             return FailedProfile(profile=profile, kind=last.outcome, reason=last.reason or "not known")
         try:
+            built = list(self._openable(profile, built))
             reason = self._why_stopped(profile, built, stop) if stop is not None else None
             if reason is not None:
                 return FailedProfile(profile=profile, kind=PRUNED, reason=reason)
@@ -171,8 +182,10 @@ class BuiltSource:
         ]
         heaviest = np.argsort(weights, kind="stable")[: max(2, len(sizes) // FIRST_PART)]
         self._fill_in(built[-1], sizes[np.sort(heaviest)])
-        partly = measured_profile(profile, [self._bench.recorded(engine) for engine in built])
-        return stop(partly.curves[Mode.ENQUEUE])
+        recorded = [self._bench.recorded(engine) for engine in built]
+        for one in recorded:  # a build counts, whatever comes of it
+            self._used[f"{one.engine.spec.key}.{one.engine.repeat}"] = one
+        return stop(measured_profile(profile, recorded).curves[Mode.ENQUEUE])
 
     def _timed(self, profile: OptimizationProfile, built: Sequence[BuiltEngine]) -> MeasuredProfile:
         grid = choose_grid(self._histogram, profile)
@@ -191,6 +204,22 @@ class BuiltSource:
             self._used[f"{one.engine.spec.key}.{one.engine.repeat}"] = one
         return measured
 
+    def _openable(self, profile: OptimizationProfile, built: list[BuiltEngine]) -> list[BuiltEngine]:
+        """The builds, with one more where sizes are missing and the plan of the last was evicted."""
+        last, axes = built[-1], self._bench.model.axes
+        sizes = choose_grid(self._histogram, profile).sizes
+        places = [(0, Size(axes, tuple(row))) for row in sizes.tolist()]
+        if not self._bench.missing(last, places) or self._bench.has_plan(last):
+            return built
+        again = self._bench.build(last.spec, last.repeat + 1)
+        if not again.is_built:
+            raise BuildFailed(again.reason or "not known", again.outcome)
+        return [*built, again]
+
     def _fill_in(self, engine: BuiltEngine, sizes: NDArray[np.int64], index: int = 0) -> None:
         axes = self._bench.model.axes
-        self._bench.time(engine, [(index, Size(axes, tuple(row))) for row in sizes.tolist()])
+        profile = engine.spec.profiles.profiles[index]
+        inside = self._histogram.where(profile.covers_rows(self._histogram.sizes))
+        heaviest = [(index, inside.size(row)) for row in inside.heaviest(VERIFIED_SIZES)]
+        places = [(index, Size(axes, tuple(row))) for row in sizes.tolist()]
+        self._bench.time(engine, places, heaviest)

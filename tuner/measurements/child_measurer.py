@@ -11,9 +11,11 @@ from tuner.engines.child import Limits, run_child
 from tuner.errors import RunFailed
 from tuner.measurements.measure_wire import MeasureJob, facts_from_json, measurement_from_json
 from tuner.measurements.measurement import Measurement
+from tuner.measurements.measuring import SwitchCosts
 from tuner.measurements.outputs import OutputError
-from tuner.measurements.runner import EngineFacts
+from tuner.measurements.runner import ContextsTiming, EngineFacts
 
+RunAnswer = Measurement | EngineFacts | OutputError | SwitchCosts | ContextsTiming
 MEASURE_CHILD = (sys.executable, "-m", "tuner.measurements.measure_child")
 
 
@@ -25,8 +27,8 @@ class ChildMeasurer:
     log_folder: Path
     program: Sequence[str] = MEASURE_CHILD
 
-    def measure(self, job: MeasureJob) -> Iterator[Measurement | EngineFacts | OutputError]:
-        """The engine's facts first, then errors of outputs where asked, then measurements.
+    def measure(self, job: MeasureJob) -> Iterator[RunAnswer]:
+        """The engine's facts first, errors of outputs where asked, measurements, and what changes cost.
 
         Raises RunFailed with kind and reason where the child does not end well.
         """
@@ -36,5 +38,9 @@ class ChildMeasurer:
                 yield facts_from_json(answer["opened"])
             elif "output_error" in answer:
                 yield OutputError(**answer["output_error"])
+            elif "switch_costs" in answer:
+                yield SwitchCosts(**answer["switch_costs"])
+            elif "contexts" in answer:
+                yield ContextsTiming(**answer["contexts"])
             else:
                 yield measurement_from_json(answer["measurement"])

@@ -19,7 +19,10 @@ from tuner.measurements.timing import SamplingRule
 class MeasureJob:
     """All that a measuring child needs. `plan_digest` is the SHA-256 that the plan must have.
 
-    `verify_model` names the ONNX file to compare outputs with, where that was asked for.
+    `verify_model` names the ONNX file to compare outputs with, where that was asked for, and `verify_tasks`
+    the sizes to do it at.
+    `contexts` asks for the first task to be timed in so many execution contexts at once, each in a profile
+    of its own, instead of timing every task.
     """
 
     flavour: str
@@ -30,10 +33,13 @@ class MeasureJob:
     visiting: Visiting
     device_index: int = 0
     verify_model: str | None = None
+    verify_tasks: tuple[SizeTask, ...] = ()
+    contexts: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         told = dataclasses.asdict(self)
         told["tasks"] = [_task_to_json(task) for task in self.tasks]
+        told["verify_tasks"] = [_task_to_json(task) for task in self.verify_tasks]
         return told
 
     @classmethod
@@ -45,7 +51,9 @@ class MeasureJob:
                 **told,
                 "fill": InputFill(**told["fill"]),
                 "tasks": tuple(_task_from_json(task) for task in told["tasks"]),
+                "verify_tasks": tuple(_task_from_json(task) for task in told["verify_tasks"]),
                 "visiting": Visiting(**visiting),
+                "contexts": tuple(told["contexts"]),
             }
         )
 

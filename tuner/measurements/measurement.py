@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from tuner.axes import Size
 from tuner.engines.spec import EngineSpec
 from tuner.errors import TunerError
+
+CONTENDED = "shared"
+"""Kind of the caveat on a measurement that others on the GPU disturbed."""
+
+
+def is_contended(caveats: Iterable[str]) -> bool:
+    return any(caveat.startswith(CONTENDED) for caveat in caveats)
 
 
 class Mode(StrEnum):
@@ -66,6 +74,11 @@ class Measurement:
     enqueue_ms: float | None = None
     samples_ms: tuple[float, ...] = ()
     caveats: tuple[str, ...] = ()
+
+    @property
+    def is_contended(self) -> bool:
+        """True where another process used the GPU meanwhile; such a one is repeated and decides nothing."""
+        return is_contended(self.caveats)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tuner.errors import TunerError
-from tuner.measurements.flat_parquet import RecordedEngine, import_flat
+from tuner.measurements.flat_parquet import RecordedEngine, import_flat, read_flat
 from tuner.measurements.recorded import RecordedSource
 from tuner.measurements.store import Store, open_store, same_hash
 from tuner.model import Model
@@ -21,6 +21,13 @@ def open_recorded(store: Store, measurements: str | None, model: Model | None) -
         with open_store(measurements) as other:
             return _of_store(other, model, other.shown_url)
     flat = import_flat(store, measurements)
+    _check_model(model, flat.model, measurements)
+    return RecordedSource(model or flat.model, flat.engines)
+
+
+def read_recorded(measurements: str, model: Model | None) -> RecordedSource:
+    """Recorded curves from a Parquet file alone, with nothing written anywhere."""
+    flat = read_flat(measurements)
     _check_model(model, flat.model, measurements)
     return RecordedSource(model or flat.model, flat.engines)
 

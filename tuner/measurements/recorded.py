@@ -38,6 +38,9 @@ class RecordedSource:
     def candidates(self) -> Sequence[OptimizationProfile]:
         return list(self._measured)
 
+    def start(self, profile: OptimizationProfile) -> None:
+        """Nothing: all profiles are there."""
+
     def measure(
         self, profile: OptimizationProfile, sizes: NDArray[np.int64], stop: Stop | None = None
     ) -> MeasuredProfile | FailedProfile:
@@ -98,6 +101,7 @@ def measured_profile(profile: OptimizationProfile, builds: Sequence[RecordedEngi
                 len(builds),
             )
     engines = [build.engine for build in builds]
+    disturbed = [m.is_contended for build in builds for m in build.measurements]
     memory = _median(e.device_memory_bytes for e in engines)
     plan = _median(e.plan_bytes for e in engines)
     return MeasuredProfile(
@@ -107,6 +111,7 @@ def measured_profile(profile: OptimizationProfile, builds: Sequence[RecordedEngi
         build_s=_median(e.build_s for e in engines),
         plan_bytes=None if plan is None else int(plan),
         device_memory_bytes=None if memory is None else int(memory),
+        contended_share=sum(disturbed) / len(disturbed) if disturbed else 0.0,
     )
 
 

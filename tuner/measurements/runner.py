@@ -60,16 +60,27 @@ class SizeTiming:
 
     `samples_ms` is GPU compute time by mode; a mode that the engine cannot run is absent, and `refused`
     says why. `precise` names the modes whose median is known well enough. `first_run_ms` is host time of
-    the first run after the size was set.
+    the first run after the size was set, `steady_run_ms` that of a run like those before it.
     """
 
     samples_ms: Mapping[Mode, tuple[float, ...]]
     precise: frozenset[Mode]
     first_run_ms: float
+    steady_run_ms: float | None = None
     h2d_ms: float | None = None
     d2h_ms: float | None = None
     enqueue_ms: float | None = None
     refused: Mapping[Mode, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextsTiming:
+    """How one size fares when so many execution contexts share the GPU: service time of an inference."""
+
+    contexts: int
+    p50_ms: float
+    p99_ms: float
+    inferences_per_s: float
 
 
 class Runner(Protocol):

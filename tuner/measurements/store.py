@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection, Engine, RowMapping, delete, insert, select
+from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from tuner.axes import Size
@@ -24,14 +24,12 @@ from tuner.measurements.connecting import (
     store_error,
     url_without_password,
 )
-from tuner.measurements.measurement import BuiltEngine, Measurement, Mode, Summary
+from tuner.measurements.measurement import BuiltEngine, Measurement, Mode, Summary, is_contended
 from tuner.measurements.migrations import prepare
 from tuner.model import Model
 from tuner.model_inputs import inputs_as_json, model_from_metadata
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 
-CONTENDED = "shared"
-"""Kind of the caveat on a measurement that others disturbed; such a one gives way to a later one."""
 _ATTEMPTS = 3
 
 Result = TypeVar("Result")
@@ -118,7 +116,7 @@ class Store:
         def add(connection: Connection) -> int:
             build_id = self._build_id(connection, key, repeat)
             known = _known_places(connection, build_id)
-            better = [m for m in measurements if known.get(_place(m)) and not is_contended(m)]
+            better = [m for m in measurements if known.get(_place(m)) and not m.is_contended]
             _forget(connection, build_id, {_place(m) for m in better})
             new = [*better, *(m for m in measurements if _place(m) not in known)]
             _insert_measurements(connection, build_id, new)
@@ -162,6 +160,15 @@ class Store:
             ).mappings()
             return [_measurement(row) for row in rows]
 
+    def counts(self, model_hash: str | None) -> tuple[int, int]:
+        """How many builds and how many measurements there are of a model."""
+        with self.reading() as connection:
+            rows = connection.execute(select(tables.builds.c.id, tables.builds.c.model_hash))
+            ids = [i for i, known in rows if model_hash is None or same_hash(known, model_hash)]
+            counted = select(func.count()).select_from(tables.measurements)
+            found = connection.execute(counted.where(tables.measurements.c.build_id.in_(ids))).scalar()
+        return len(ids), int(found or 0)
+
     @property
     def shown_url(self) -> str:
         return url_without_password(self.url)
@@ -180,11 +187,6 @@ def _place(measurement: Measurement) -> tuple[int, str, str, str]:
     )
 
 
-def is_contended(measurement: Measurement) -> bool:
-    """True where another process used the GPU while this was timed."""
-    return any(caveat.startswith(CONTENDED) for caveat in measurement.caveats)
-
-
 def _found_build(connection: Connection, key: str, repeat: int) -> int | None:
     found = connection.execute(
         select(tables.builds.c.id).where(tables.builds.c.key == key, tables.builds.c.repeat == repeat)
@@ -196,9 +198,7 @@ def _known_places(connection: Connection, build_id: int) -> dict[tuple[Any, ...]
     """The places that are stored, and whether each was disturbed by others."""
     columns = [tables.measurements.c[name] for name in (*_PLACE, "caveats")]
     rows = connection.execute(select(*columns).where(tables.measurements.c.build_id == build_id))
-    return {
-        tuple(row[:-1]): any(caveat.startswith(CONTENDED) for caveat in json.loads(row[-1])) for row in rows
-    }
+    return {tuple(row[:-1]): is_contended(json.loads(row[-1])) for row in rows}
 
 
 def _forget(connection: Connection, build_id: int, places: set[tuple[Any, ...]]) -> None:

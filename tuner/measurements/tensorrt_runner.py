@@ -7,25 +7,29 @@ time of the enqueue call. Each sample is waited for, so no sample measures the l
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tuner.engines.tensorrt_api import Log, TensorRT, device_memory_bytes, dtype_name, load_tensorrt
+from tuner.engines.tensorrt_api import Log, device_memory_bytes, dtype_name, load_tensorrt
 from tuner.errors import RunFailed, TunerError
-from tuner.measurements.engine_tensors import EngineTensor, give_memory, pinned_view, set_size
-from tuner.measurements.input_fill import Array, InputFill
+from tuner.measurements.engine_lane import Lane, time_lanes
+from tuner.measurements.engine_tensors import EngineTensor
+from tuner.measurements.input_fill import InputFill
 from tuner.measurements.measurement import Mode
-from tuner.measurements.runner import EngineFacts, OutputCheck, SizeTask, SizeTiming
+from tuner.measurements.runner import ContextsTiming, EngineFacts, OutputCheck, SizeTask, SizeTiming
 from tuner.measurements.timing import Sampled, SamplingRule, sample, warm_up
 
 if TYPE_CHECKING:
     from tuner.engines.tensorrt_api import trt
 
+HOST_RUNS = 10
+"""Runs of one size whose host time, waiting included, is the steady one."""
 COPY_RUNS = 10
 """Copies of one size that H2D and D2H are the medians of."""
 
@@ -35,13 +39,11 @@ class _Opened:
     """Everything that lives as long as the engine is open, in the order it was made."""
 
     cuda: Any
-    api: TensorRT
     runtime: trt.Runtime
     engine: trt.ICudaEngine
-    stream: Any
-    tensors: dict[str, EngineTensor]
+    tensors: Sequence[EngineTensor]
     fill: InputFill
-    contexts: dict[int, trt.IExecutionContext] = field(default_factory=dict)
+    lanes: dict[int, Lane] = field(default_factory=dict)
 
 
 class TensorRTRunner:
@@ -63,16 +65,17 @@ class TensorRTRunner:
             cuda.Context.pop()
             reason = (log.errors or ["it gave no reason"])[-1]
             raise RunFailed(f"TensorRT {api.version} cannot open {plan_path}: {reason}", "engine")
-        tensors = {}
-        for i in range(engine.num_io_tensors):
-            name = engine.get_tensor_name(i)
-            tensors[name] = EngineTensor(
+        names = [engine.get_tensor_name(i) for i in range(engine.num_io_tensors)]
+        tensors = [
+            EngineTensor(
                 name,
                 dtype_name(engine.get_tensor_dtype(name)),
                 api.tensor_is_input(engine, name),
                 api.tensor_is_on_host(engine, name),
             )
-        self._opened = _Opened(cuda, api, runtime, engine, cuda.Stream(), tensors, fill)
+            for name in names
+        ]
+        self._opened = _Opened(cuda, runtime, engine, tensors, fill)
         return EngineFacts(
             tensorrt=api.version,
             profile_count=engine.num_optimization_profiles,
@@ -84,21 +87,32 @@ class TensorRTRunner:
         if opened is None:
             raise RunFailed("no engine is open", "engine")
         with _cuda_errors(opened.cuda):
-            context = _context(opened, task.profile_index)
-            arrays = _put_size(opened, context, task)
-            first_run_ms = _first_run(opened, context)
+            lane = _lane(opened, task.profile_index)
+            arrays = lane.put_size(task)
+            first_run_ms = lane.run()
             if check is not None:
-                check(arrays, _outputs(opened, context))
-            return _timed(opened, context, rule, first_run_ms)
+                check(arrays, lane.outputs())
+            return _timed(lane, rule, first_run_ms)
+
+    def time_contexts(self, tasks: Sequence[SizeTask], count: int) -> ContextsTiming:
+        """All tasks at once, so many times, each in the execution context of its own profile."""
+        opened = self._opened
+        if opened is None:
+            raise RunFailed("no engine is open", "engine")
+        with _cuda_errors(opened.cuda):
+            lanes = [_lane(opened, task.profile_index) for task in tasks]
+            for lane, task in zip(lanes, tasks, strict=True):
+                lane.put_size(task)
+            time_lanes(lanes, count // 4 + 1)  # warm-up
+            return time_lanes(lanes, count)
 
     def close(self) -> None:
         opened, self._opened = self._opened, None
         if opened is None:
             return
         cuda = opened.cuda
-        opened.contexts.clear()
-        opened.tensors.clear()
-        del opened.engine, opened.runtime, opened.stream
+        opened.lanes.clear()
+        del opened.engine, opened.runtime
         cuda.Context.pop()
 
 
@@ -128,83 +142,37 @@ def _cuda_errors(cuda: Any) -> Iterator[None]:
         raise RunFailed(f"CUDA failed: {error}", "cuda") from error
 
 
-def _context(opened: _Opened, index: int) -> trt.IExecutionContext:
-    """The execution context of a profile: one each, since a profile serves one context at a time."""
-    if index not in opened.contexts:
+def _lane(opened: _Opened, index: int) -> Lane:
+    """The lane of a profile: one each, since a profile serves one context at a time."""
+    if not 0 <= index < opened.engine.num_optimization_profiles:
+        raise RunFailed(f"the engine has no profile {index}", "profile")  # 8.6 crashes if asked for it
+    if index not in opened.lanes:
         context = opened.engine.create_execution_context()
         if context is None:
             raise RunFailed("TensorRT made no execution context: out of GPU memory", "gpu_memory")
-        if not context.set_optimization_profile_async(index, opened.stream.handle):
-            raise RunFailed(f"the engine has no profile {index}", "profile")
-        opened.stream.synchronize()
-        opened.contexts[index] = context
-    return opened.contexts[index]
+        stream = opened.cuda.Stream()
+        if not context.set_optimization_profile_async(index, stream.handle):
+            raise RunFailed(f"TensorRT does not select profile {index}", "profile")
+        stream.synchronize()
+        tensors = tuple(dataclasses.replace(tensor) for tensor in opened.tensors)
+        opened.lanes[index] = Lane(opened.cuda, context, stream, tensors, opened.fill)
+    return opened.lanes[index]
 
 
-def _put_size(opened: _Opened, context: trt.IExecutionContext, task: SizeTask) -> dict[str, Array]:
-    """Set the size and copy the inputs to the GPU; gives the inputs."""
-    tensors = opened.tensors.values()
-    arrays = set_size(context, tensors, opened.fill, task)
-    give_memory(opened.cuda, context, tensors, task)
-    for tensor in tensors:
-        if tensor.is_input and not tensor.is_on_host:
-            pinned_view(tensor, task.shapes[tensor.name])[...] = arrays[tensor.name]
-    _copy_inputs(opened, context)
-    opened.stream.synchronize()
-    return arrays
-
-
-def _copy_inputs(opened: _Opened, context: trt.IExecutionContext) -> None:
-    for tensor in opened.tensors.values():
-        if tensor.is_input and not tensor.is_on_host:
-            view = pinned_view(tensor, tuple(context.get_tensor_shape(tensor.name)))
-            opened.cuda.memcpy_htod_async(tensor.device, view, opened.stream)
-
-
-def _copy_outputs(opened: _Opened, context: trt.IExecutionContext) -> None:
-    for tensor in opened.tensors.values():
-        if not tensor.is_input and not tensor.is_on_host:
-            view = pinned_view(tensor, tuple(context.get_tensor_shape(tensor.name)))
-            opened.cuda.memcpy_dtoh_async(view, tensor.device, opened.stream)
-
-
-def _outputs(opened: _Opened, context: trt.IExecutionContext) -> dict[str, Array]:
-    _copy_outputs(opened, context)
-    opened.stream.synchronize()
-    return {
-        tensor.name: pinned_view(tensor, tuple(context.get_tensor_shape(tensor.name))).copy()
-        for tensor in opened.tensors.values()
-        if not tensor.is_input and not tensor.is_on_host
-    }
-
-
-def _enqueue(opened: _Opened, context: trt.IExecutionContext) -> None:
-    if not context.execute_async_v3(opened.stream.handle):
-        raise RunFailed("TensorRT did not take the inference", "enqueue")
-
-
-def _first_run(opened: _Opened, context: trt.IExecutionContext) -> float:
-    start = time.perf_counter()
-    _enqueue(opened, context)
-    opened.stream.synchronize()
-    return (time.perf_counter() - start) * 1000
-
-
-def _timed(
-    opened: _Opened, context: trt.IExecutionContext, rule: SamplingRule, first_run_ms: float
-) -> SizeTiming:
+def _timed(lane: Lane, rule: SamplingRule, first_run_ms: float) -> SizeTiming:
     host_ms: list[float] = []
 
     def enqueue() -> None:
         start = time.perf_counter()
-        _enqueue(opened, context)
+        lane.enqueue()
         host_ms.append((time.perf_counter() - start) * 1000)
 
-    taken = {Mode.ENQUEUE: _sampled(opened, enqueue, rule)}
+    taken = {Mode.ENQUEUE: _sampled(lane, enqueue, rule)}
+    steady_run_ms = statistics.median(lane.run() for _ in range(HOST_RUNS))
     refused = {}
     try:
-        with _captured(opened, context) as launch:
-            taken[Mode.CUDA_GRAPH] = _sampled(opened, launch, rule)
+        with _captured(lane) as launch:
+            taken[Mode.CUDA_GRAPH] = _sampled(lane, launch, rule)
     except RunFailed as error:
         if error.kind != "graph":
             raise
@@ -213,46 +181,34 @@ def _timed(
         samples_ms={mode: sampled.samples_ms for mode, sampled in taken.items()},
         precise=frozenset(mode for mode, sampled in taken.items() if sampled.is_precise),
         first_run_ms=first_run_ms,
-        h2d_ms=statistics.median(_event_times(opened, lambda: _copy_inputs(opened, context), COPY_RUNS)),
-        d2h_ms=statistics.median(_event_times(opened, lambda: _copy_outputs(opened, context), COPY_RUNS)),
+        steady_run_ms=steady_run_ms,
+        h2d_ms=statistics.median(lane.event_times(lane.copy_inputs, COPY_RUNS)),
+        d2h_ms=statistics.median(lane.event_times(lane.copy_outputs, COPY_RUNS)),
         enqueue_ms=statistics.median(host_ms),
         refused=refused,
     )
 
 
-def _sampled(opened: _Opened, work: Callable[[], None], rule: SamplingRule) -> Sampled:
+def _sampled(lane: Lane, work: Callable[[], None], rule: SamplingRule) -> Sampled:
     def run(count: int) -> list[float]:
-        return _event_times(opened, work, count)
+        return lane.event_times(work, count)
 
     warm_up(run, rule)
     return sample(run, rule)
 
 
-def _event_times(opened: _Opened, work: Callable[[], None], count: int) -> list[float]:
-    """Milliseconds between an event before and one after the work, for so many runs in a row."""
-    before, after = opened.cuda.Event(), opened.cuda.Event()
-    times = []
-    for _ in range(count):
-        before.record(opened.stream)
-        work()
-        after.record(opened.stream)
-        after.synchronize()
-        times.append(float(after.time_since(before)))
-    return times
-
-
 @contextmanager
-def _captured(opened: _Opened, context: trt.IExecutionContext) -> Iterator[Callable[[], None]]:
+def _captured(lane: Lane) -> Iterator[Callable[[], None]]:
     """One inference as a CUDA graph, to be launched in the block; RunFailed of kind `graph` without one."""
     try:
         from cuda.bindings import driver
     except ImportError as error:
         raise RunFailed(f"cuda-bindings cannot be imported ({error})", "graph") from error
-    stream = driver.CUstream(opened.stream.handle)
+    stream = driver.CUstream(lane.stream.handle)
     mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
     _graph_call(driver.cuStreamBeginCapture(stream, mode))
     try:
-        taken = context.execute_async_v3(opened.stream.handle)
+        taken = lane.context.execute_async_v3(lane.stream.handle)
     finally:
         ended = driver.cuStreamEndCapture(stream)
     graph = _graph_call(ended)

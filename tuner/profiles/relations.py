@@ -10,6 +10,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tuner.axes import LARGEST_DIMENSION, Size
 from tuner.traffic.histogram import SizeHistogram
 
@@ -28,7 +30,9 @@ class Relation:
 
 
 def relations_of(histogram: SizeHistogram) -> tuple[Relation, ...]:
-    """The relations that hold at every size; none for axes that never vary, which prove nothing."""
+    """The relations that hold at every size; axes that never vary and fewer than three sizes prove none."""
+    if len(histogram) < 3:
+        return ()
     varying = [axis for axis in histogram.axes if len(set(histogram.values(axis).tolist())) > 1]
     found: list[Relation] = []
     for target in reversed(varying):
@@ -44,8 +48,8 @@ def _holding(histogram: SizeHistogram, target: str, others: Sequence[str]) -> It
     wanted = histogram.values(target)
     for count in range(1, len(others) + 1):
         for parts in itertools.combinations(others, count):
-            total = sum(histogram.values(part) for part in parts)
-            factor = int(wanted[0] // max(1, int(total[0]))) if len(histogram) else 0  # type: ignore[index]
+            total = np.sum([histogram.values(part) for part in parts], axis=0)
+            factor = int(wanted[0] // max(1, int(total[0])))
             if factor >= 1 and (wanted == factor * total).all():
                 yield Relation(target, parts, factor)
 

@@ -2,7 +2,8 @@
 
 They are the baselines of every run. Each profile has the traffic's whole range as min and max. An opt
 that is taken axis by axis moves to the nearest size that really occurred, since sizes that never occur
-together need not be feasible; only `max` and `midpoint` keep their corner and centre, as their models do.
+together need not be feasible; only `max` and `midpoint` keep their corner and centre, as their models do,
+with relations between axes kept (`tuner.profiles.relations`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from tuner.axes import Size
 from tuner.errors import TunerError, nearest_name
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
+from tuner.profiles.relations import corners, kept, relations_of
 from tuner.traffic.histogram import SizeHistogram
 
 Rule = Callable[[SizeHistogram], Size]
@@ -21,7 +23,7 @@ Rule = Callable[[SizeHistogram], Size]
 
 def opt_max(histogram: SizeHistogram) -> Size:
     """opt = max, as ONNX Runtime, TF-TRT and AITune set it."""
-    return histogram.largest
+    return corners(histogram)[1]
 
 
 def opt_median(histogram: SizeHistogram) -> Size:
@@ -46,7 +48,8 @@ def opt_mode(histogram: SizeHistogram) -> Size:
 def opt_midpoint(histogram: SizeHistogram) -> Size:
     """Halfway between min and max on each axis, as Torch-TensorRT sets it."""
     pairs = zip(histogram.smallest.values, histogram.largest.values, strict=True)
-    return Size(histogram.axes, tuple((low + high) // 2 for low, high in pairs))
+    middle = Size(histogram.axes, tuple((low + high) // 2 for low, high in pairs))
+    return kept(middle, relations_of(histogram))
 
 
 SINGLE_PROFILE_RULES: Mapping[str, Rule] = {
@@ -110,7 +113,8 @@ def _static(histogram: SizeHistogram, max_profiles: int) -> ProfileSet:
 
 
 def _over_range(histogram: SizeHistogram, opt: Size) -> OptimizationProfile:
-    return OptimizationProfile(histogram.smallest, opt, histogram.largest)
+    low, high = corners(histogram)
+    return OptimizationProfile(low, opt, high)
 
 
 def _percentile(histogram: SizeHistogram, percent: float) -> Size:

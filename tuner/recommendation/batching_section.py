@@ -13,6 +13,19 @@ from tuner.replay.response import RESPONSE_PERCENTS, QueueReplay
 Json = dict[str, Any]
 
 
+def batcher_settings(batching: Batching | None) -> Json | None:
+    """What a server is configured with; None without a batcher, and for one that executes requests alone."""
+    if batching is None or batching.chosen.batcher.kind != "triton":
+        return None
+    batcher = batching.chosen.batcher
+    return {
+        "max_batch": batcher.max_batch,
+        "preferred_batch_size": list(batcher.preferred_batch_size),
+        "max_queue_delay_microseconds": batcher.max_queue_delay_microseconds,
+        "unlike_shapes": batcher.unlike_shapes,
+    }
+
+
 def batching_section(batching: Batching | None) -> Json | None:
     """JSON-ready; None where requests were not batched. The batcher's keys are those of Triton."""
     if batching is None:

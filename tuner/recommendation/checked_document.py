@@ -38,6 +38,46 @@ def read_document(
     return changed(document, read_json(changes)) if changes is not None else document
 
 
+def read_whole(path: str | Path) -> dict[str, Any]:
+    """The document as JSON values, valid by the schema and in itself, in the newest form.
+
+    Keys that an older document lacks and that may be null are null.
+    """
+    newest = upgraded(read_json(path))
+    check_schema(newest)
+    document_at(newest)  # what a schema cannot say: the order of min, opt and max, and the routing
+    whole = schema()
+    return dict(_filled(newest.value, whole, whole["$defs"]))
+
+
+def _filled(value: Any, part: Any, named: Any) -> Any:
+    """A valid value with every absent key that may be null."""
+    part = _branch(value, part, named)
+    if isinstance(value, list):
+        return [_filled(item, part.get("items", {}), named) for item in value]
+    if not isinstance(value, dict):
+        return value
+    properties, rest = part.get("properties", {}), part.get("additionalProperties")
+    found = {
+        key: _filled(member, properties.get(key, rest if isinstance(rest, dict) else {}), named)
+        for key, member in value.items()
+    }
+    absent = [key for key in part.get("required", ()) if key not in found]
+    return {**found, **dict.fromkeys(absent)}
+
+
+def _branch(value: Any, part: Any, named: Any) -> Any:
+    """What of the schema describes this value: references followed, of a choice the branch of its kind."""
+    while "$ref" in part or "oneOf" in part:
+        if "$ref" in part:
+            part = named[part["$ref"].rpartition("/")[2]]
+        else:
+            kind = "object" if isinstance(value, dict) else "array" if isinstance(value, list) else None
+            branches = [_branch(value, branch, named) for branch in part["oneOf"]]
+            part = next((branch for branch in branches if branch.get("type") == kind), {})
+    return part
+
+
 def check_schema(document: Place) -> None:
     """Raise TunerError that names every key which the schema does not accept, the first few of them."""
     import jsonschema

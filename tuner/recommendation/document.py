@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,21 +12,17 @@ from typing import Any
 from tuner.model import Model
 from tuner.model_inputs import model_as_dict
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
-from tuner.recommendation.batching_section import batching_section
+from tuner.profiles.routing import RoutingTable
+from tuner.recommendation.batching_section import batcher_settings, batching_section
 from tuner.recommendation.explain import Explanation
+from tuner.recommendation.night import GainOver, NightRecord, cells_as_json
 from tuner.recommendation.output_file import replace_file
 from tuner.recommendation.pareto import FrontSet
-from tuner.recommendation.reading_document import SCHEMA_VERSION
+from tuner.recommendation.reading_document import SCHEMA_VERSION as SCHEMA_VERSION
 from tuner.recommendation.recommendation import Confirmation, Evaluated, Evidence, Recommendation
-from tuner.replay.coverage import Coverage
+from tuner.recommendation.rounding import rounded
+from tuner.recommendation.traffic_json import traffic_json
 from tuner.replay.score import Score
-from tuner.traffic.drift import periods
-from tuner.traffic.histogram import SizeHistogram
-from tuner.traffic.traffic import Traffic
-
-HEAVIEST_SIZES = 2_000
-"""Sizes that the document's histogram lists one by one; the rest is summed up."""
-_PERCENTS = (50, 90, 99)
 
 # Numbers and white space between brackets: text of a string never matches, its line breaks are escaped.
 _NUMBER_LIST = re.compile(r"\[\n((?:\s*-?[0-9][0-9.eE+-]*,?\n)+)\s*\]")
@@ -52,23 +48,26 @@ def as_document(recommendation: Recommendation) -> Json:
                 "index": index,
                 **_bounds(profile),
                 "tensors": _tensors(profile, recommendation.model),
-                "requests_share": _rounded(share.requests),
-                "work_share": _rounded(share.work),
+                "requests_share": rounded(share.requests),
+                "work_share": rounded(share.work),
             }
             for index, (profile, share) in enumerate(zip(profiles, recommendation.shares, strict=True))
         ],
-        "routing": _routing(recommendation),
+        "routing": _routing(recommendation.routing, recommendation.policy),
         "expected": _expected(recommendation) if recommendation.chosen.tune else None,
+        "candidate": _compared(recommendation.candidate, recommendation.night),
         "explanation": _explanation(recommendation.explanation),
         "pareto": None if recommendation.pareto is None else [_front_set(s) for s in recommendation.pareto],
         "alternatives": {
             policy: _alternative(recommendation.alternatives.get(policy))
             for policy in ("nearest_opt", "profile_zero", "first_fit", "sticky")
         },
+        "traffic": traffic_json(recommendation.traffic, recommendation.coverage),
+        "batcher": batcher_settings(recommendation.batching),
         "batching": batching_section(recommendation.batching),
-        "traffic": _traffic(recommendation.traffic, recommendation.coverage),
         "model": model_as_dict(recommendation.model) if recommendation.model else None,
         "evidence": _evidence(recommendation.evidence, recommendation.model),
+        **_night(recommendation.night),
         "caveats": [{"kind": c.kind, "text": c.text} for c in recommendation.caveats],
     }
 
@@ -92,11 +91,10 @@ def _tensors(profile: OptimizationProfile, model: Model | None) -> Json | None:
     return described
 
 
-def _routing(recommendation: Recommendation) -> Json:
-    listed = recommendation.routing.listed
+def _routing(routing: RoutingTable, policy: str) -> Json:
     return {
-        "policy": recommendation.policy,
-        "table": [{"size": size.as_dict(), "profile": index} for size, index in listed.items()],
+        "policy": policy,
+        "table": [{"size": size.as_dict(), "profile": index} for size, index in routing.listed.items()],
     }
 
 
@@ -108,22 +106,22 @@ def _expected(recommendation: Recommendation) -> Json:
         "objective": recommendation.objective,
         "weight": recommendation.weight,
         "unit": "ms",
-        "value": _rounded(chosen.tune.value),
+        "value": rounded(chosen.tune.value),
         "interval": _interval(recommendation.interval),
-        "tune": _score(chosen.tune),
-        "holdout": _score(chosen.holdout),
+        "tune": score_json(chosen.tune),
+        "holdout": score_json(chosen.holdout),
         "holdout_by": recommendation.traffic.holdout_by,
-        "gap": _rounded(chosen.holdout.value / chosen.tune.value - 1) if chosen.holdout else None,
-        "deployed": None,
+        "gap": rounded(chosen.holdout.value / chosen.tune.value - 1) if chosen.holdout else None,
+        "deployed": _compared(recommendation.deployed, recommendation.night),
         "rules": {name: _rule(rule, chosen) for name, rule in recommendation.rules.items()},
         "by_profile_count": [
-            {"profiles": count, "value": _rounded(recommendation.by_count[count])} for count in counts
+            {"profiles": count, "value": rounded(recommendation.by_count[count])} for count in counts
         ],
     }
 
 
 def _interval(interval: tuple[float, float] | None) -> list[float] | None:
-    return None if interval is None else [_rounded(value) for value in interval]
+    return None if interval is None else [rounded(value) for value in interval]
 
 
 def _explanation(explanation: Explanation | None) -> Json | None:
@@ -131,13 +129,13 @@ def _explanation(explanation: Explanation | None) -> Json | None:
         return None
     second = explanation.second_best
     return {
-        "dropping": [None if rise is None else _rounded(rise) for rise in explanation.dropping],
+        "dropping": [None if rise is None else rounded(rise) for rise in explanation.dropping],
         "second_best": None
         if second is None
         else {
             "opts": [opt.as_dict() for opt in second.opts],
-            "value": _rounded(second.value),
-            "worse_by": _rounded(second.worse_by),
+            "value": rounded(second.value),
+            "worse_by": rounded(second.worse_by),
         },
         "reasons": list(explanation.reasons),
     }
@@ -146,24 +144,25 @@ def _explanation(explanation: Explanation | None) -> Json | None:
 def _front_set(found: FrontSet) -> Json:
     return {
         "opts": [opt.as_dict() for opt in found.opts],
-        "value": _rounded(found.value),
+        "value": rounded(found.value),
         "device_memory_bytes": found.memory_bytes,
-        "build_s": None if found.build_s is None else _rounded(found.build_s),
+        "build_s": None if found.build_s is None else rounded(found.build_s),
     }
 
 
-def _score(score: Score | None) -> Json | None:
+def score_json(score: Score | None) -> Json | None:
+    """A score as it stands in the document, six significant digits each."""
     if score is None:
         return None
     return {
-        "value": _rounded(score.value),
-        "gpu_time_ms": _rounded(score.gpu_time_ms),
-        "service_p50_ms": _rounded(score.service_p50_ms),
-        "service_p90_ms": _rounded(score.service_p90_ms),
-        "service_p99_ms": _rounded(score.service_p99_ms),
-        "requests_per_gpu_s": _rounded(score.requests_per_gpu_s),
-        "work_per_gpu_s": _rounded(score.work_per_gpu_s),
-        "interpolated_share": _rounded(score.interpolated_share),
+        "value": rounded(score.value),
+        "gpu_time_ms": rounded(score.gpu_time_ms),
+        "service_p50_ms": rounded(score.service_p50_ms),
+        "service_p90_ms": rounded(score.service_p90_ms),
+        "service_p99_ms": rounded(score.service_p99_ms),
+        "requests_per_gpu_s": rounded(score.requests_per_gpu_s),
+        "work_per_gpu_s": rounded(score.work_per_gpu_s),
+        "interpolated_share": rounded(score.interpolated_share),
     }
 
 
@@ -171,8 +170,8 @@ def _rule(rule: Evaluated, chosen: Evaluated) -> Json:
     return {
         "profiles": _profiles(rule.profiles),
         "judged_at": rule.judged_at,
-        "tune": _score(rule.tune),
-        "holdout": _score(rule.holdout),
+        "tune": score_json(rule.tune),
+        "holdout": score_json(rule.holdout),
         "gain": gain_over(rule, chosen.tune, rule.tune),
         "holdout_gain": gain_over(rule, chosen.holdout, rule.holdout),
         "reason": rule.reason,
@@ -183,7 +182,7 @@ def gain_over(baseline: Evaluated, ours: Score | None, theirs: Score | None) -> 
     """Share of the baseline's objective that is saved; None where no gain may be claimed."""
     if ours is None or theirs is None or baseline.judged_at is not None:
         return None
-    return _rounded(1 - ours.value / theirs.value)
+    return rounded(1 - ours.value / theirs.value)
 
 
 def _alternative(evaluated: Evaluated | None) -> Json | None:
@@ -191,77 +190,32 @@ def _alternative(evaluated: Evaluated | None) -> Json | None:
         return None
     return {
         "profiles": _profiles(evaluated.profiles),
-        "tune": _score(evaluated.tune),
-        "holdout": _score(evaluated.holdout),
+        "tune": score_json(evaluated.tune),
+        "holdout": score_json(evaluated.holdout),
     }
 
 
-def _traffic(traffic: Traffic, coverage: Coverage | None) -> Json:
-    histogram = traffic.histogram
-    return {
-        "start": traffic.start.isoformat() if traffic.start else None,
-        "end": traffic.end.isoformat() if traffic.end else None,
-        "log_kind": traffic.log_kind,
-        "rows": traffic.row_count,
-        "requests": int(traffic.requests(histogram).sum()),
-        "distinct_sizes": len(histogram),
-        "percentiles": {
-            **{axis: _percentiles(histogram.percentiles(axis, _PERCENTS)) for axis in histogram.axes},
-            "work": _percentiles(histogram.work_percentiles(_PERCENTS)),
-        },
-        "rejected": {
-            reason: {"rows": rejection.count, "first": rejection.first_place}
-            for reason, rejection in sorted(traffic.rejections.items())
-        },
-        "uncovered": _coverage(coverage),
-        "notes": list(traffic.notes),
-        "over_time": [
-            {
-                "start": period.start.isoformat(),
-                "rows": period.count,
-                "percentiles": {name: _percentiles(p) for name, p in period.percentiles.items()},
-            }
-            for period in periods(traffic)
-        ],
-        "histogram": _histogram(histogram),
-    }
-
-
-def _percentiles(values: Sequence[float]) -> Json:
-    return {f"p{percent}": int(value) for percent, value in zip(_PERCENTS, values, strict=True)}
-
-
-def _coverage(coverage: Coverage | None) -> Json | None:
-    if coverage is None:
+def _compared(evaluated: Evaluated | None, night: NightRecord | None) -> Json | None:
+    """The other set beside the one to run, with the gains of the challenger over the deployed one."""
+    if evaluated is None:
         return None
-    smallest, largest = coverage.smallest_uncovered, coverage.largest_uncovered
+    gain = night.gain if night is not None and night.gain is not None else GainOver()
     return {
-        "action": coverage.action,
-        "requests": int(coverage.uncovered_requests),
-        "requests_share": _rounded(coverage.request_share),
-        "work_share": _rounded(coverage.work_share),
-        "smallest": smallest.as_dict() if smallest else None,
-        "largest": largest.as_dict() if largest else None,
+        "profiles": _profiles(evaluated.profiles),
+        "tune": score_json(evaluated.tune),
+        "holdout": score_json(evaluated.holdout),
+        **gain.as_json(),
     }
 
 
-def _histogram(histogram: SizeHistogram) -> Json:
-    listed = sorted(histogram.heaviest(HEAVIEST_SIZES))
-    rest = sorted(set(range(len(histogram))) - set(listed))
+def _night(night: NightRecord | None) -> Json:
+    if night is None:
+        return {"check": None, "last_search": None, "recent": None}
     return {
-        "axes": list(histogram.axes),
-        "sizes": [[*histogram.sizes[row].tolist(), int(histogram.counts[row])] for row in listed],
-        "rest": _rest_in_buckets(histogram, rest),
+        "check": night.check.as_json() if night.check else None,
+        "last_search": night.last_search.as_json(),
+        "recent": cells_as_json(night.recent),
     }
-
-
-def _rest_in_buckets(histogram: SizeHistogram, rows: list[int]) -> list[list[int]]:
-    """Sizes that are not listed, each axis rounded up to a power of two, with their counts."""
-    totals: dict[tuple[int, ...], int] = {}
-    for row in rows:
-        bucket = tuple(1 << max(0, int(value) - 1).bit_length() for value in histogram.sizes[row])
-        totals[bucket] = totals.get(bucket, 0) + int(histogram.counts[row])
-    return [[*bucket, count] for bucket, count in sorted(totals.items())]
 
 
 def _evidence(evidence: Evidence | None, model: Model | None) -> Json | str:
@@ -287,9 +241,18 @@ def _evidence(evidence: Evidence | None, model: Model | None) -> Json | str:
         "measurements": facts.measurement_count,
         "trials": evidence.trial_count,
         "failed_trials": dict(evidence.failed_trials),
+        "outcomes": [
+            {
+                "opt": trial.profile.opt.as_dict(),
+                "outcome": trial.outcome,
+                "reason": trial.reason,
+                "value": None if trial.value is None else rounded(trial.value),
+            }
+            for trial in evidence.trials
+        ],
         "sampler": evidence.sampler,
         "stopped": evidence.stopped,
-        "gap": None if evidence.gap is None else _rounded(evidence.gap),
+        "gap": None if evidence.gap is None else rounded(evidence.gap),
         "seed": evidence.seed,
         "confirmed": evidence.is_confirmed,
         "confirmation": _confirmation(evidence.confirmation),
@@ -301,15 +264,10 @@ def _confirmation(confirmation: Confirmation | None) -> Json | None:
         return None
     confirmed = confirmation.confirmed
     return {
-        "predicted": _rounded(confirmation.predicted),
-        "confirmed": None if confirmed is None else _rounded(confirmed),
+        "predicted": rounded(confirmation.predicted),
+        "confirmed": None if confirmed is None else rounded(confirmed),
         "reason": confirmation.reason,
     }
-
-
-def _rounded(value: float) -> float:
-    """Six significant digits: more than any measurement carries, and the same on every machine."""
-    return float(f"{value:.6g}")
 
 
 def document_text(document: Mapping[str, Any]) -> str:

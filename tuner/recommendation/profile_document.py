@@ -28,6 +28,15 @@ class DocumentProfile:
     work_share: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class BatcherSettings:
+    """The dynamic batcher that the set was judged with; the delay is in microseconds."""
+
+    max_batch: int
+    preferred_batch_size: tuple[int, ...]
+    max_queue_delay_microseconds: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileDocument:
     """A document as `tuner.load` returns it.
@@ -45,6 +54,7 @@ class ProfileDocument:
     policy: str
     table: Mapping[Size, int] = field(default_factory=dict)
     alternatives: Mapping[str, ProfileSet] = field(default_factory=dict)
+    batcher: BatcherSettings | None = None
     model: Model | None = None
     model_hash: str | None = None
     tensorrt: str | None = None

@@ -19,6 +19,7 @@ from tuner.profiles.profile import OptimizationProfile, ProfileSet, TensorRange
 from tuner.recommendation.document_model import with_model
 from tuner.recommendation.json_place import Place, read_json
 from tuner.recommendation.profile_document import (
+    BatcherSettings,
     DocumentProfile,
     ProfileDocument,
     TensorRanges,
@@ -85,6 +86,7 @@ def document_at(top: Place) -> ProfileDocument:
         policy=_policy(routing.key("policy")),
         table=_table(routing.key("table"), profiles),
         alternatives=_alternatives(top.optional("alternatives"), axes),
+        batcher=_batcher(top.optional("batcher")),
         model=_model(model),
         model_hash=_text(facts, "model_hash") or (_text(model, "hash") if model else None),
         tensorrt=_text(facts, "tensorrt"),
@@ -182,6 +184,14 @@ def _alternatives(place: Place | None, axes: tuple[str, ...]) -> Mapping[str, Pr
             ranges = [_range(one, axes) for one in entry.key("profiles").items()]
             found[policy] = ProfileSet(tuple(ranges))
     return found
+
+
+def _batcher(place: Place | None) -> BatcherSettings | None:
+    if place is None:
+        return None
+    preferred = tuple(size.whole(least=1) for size in place.key("preferred_batch_size").items())
+    delay = place.key("max_queue_delay_microseconds").whole()
+    return BatcherSettings(place.key("max_batch").whole(least=1), preferred, delay)
 
 
 def _text(place: Place, key: str) -> str | None:

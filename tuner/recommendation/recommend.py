@@ -174,6 +174,7 @@ def _alternatives(
         model=source.model,
         bounds=scored.bounds,
         max_profiles=settings.search.max_profiles,
+        switch_ms=source.facts.switch_ms or 0.0,
     )
     return {
         policy: evaluate(
@@ -212,6 +213,7 @@ def _evidence(
         mode=settings.search.mode.value,
         seed=settings.search.seed,
         trial_count=len(found.trials),
+        trials=found.trials,
         failed_trials=dict(sorted(failed.items())),
         sampler=settings.search.sampler,
         stopped=found.stopped,

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.errors import NothingFeasible
-from tuner.measurements.curve import Curve
-from tuner.measurements.source import FailedProfile, MeasuredProfile, ProfileSource, SourceFacts
+from tuner.measurements.source import FailedProfile, MeasuredProfile, ProfileSource, SourceFacts, Stop
 from tuner.model import Model
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.profiles.routing import RoutingTable, route_best, route_nearest_opt
@@ -55,11 +54,11 @@ class _Remembering:
     def candidates(self) -> Sequence[OptimizationProfile] | None:
         return self._source.candidates()
 
+    def start(self, profile: OptimizationProfile) -> None:
+        self._source.start(profile)
+
     def measure(
-        self,
-        profile: OptimizationProfile,
-        sizes: NDArray[np.int64],
-        stop: Callable[[Curve], str | None] | None = None,
+        self, profile: OptimizationProfile, sizes: NDArray[np.int64], stop: Stop | None = None
     ) -> MeasuredProfile | FailedProfile:
         found = self._source.measure(profile, sizes, stop)
         if isinstance(found, MeasuredProfile):

@@ -11,9 +11,11 @@ from tuner.profiles.profile import ProfileSet
 from tuner.profiles.routing import RoutingTable
 from tuner.recommendation.batched import Batching
 from tuner.recommendation.explain import Explanation
+from tuner.recommendation.night import NightRecord
 from tuner.recommendation.pareto import FrontSet
 from tuner.replay.coverage import Coverage
 from tuner.replay.score import Score
+from tuner.search.study import Trial
 from tuner.traffic.traffic import Traffic
 
 
@@ -76,6 +78,7 @@ class Evidence:
     stopped: str
     sampler: str | None = None
     gap: float | None = None
+    trials: tuple[Trial, ...] = ()
     confirmation: Confirmation | None = None
 
     @property
@@ -88,10 +91,11 @@ class Recommendation:
     """What `recommend` found; `evidence` is None for a profile by rule, which nothing was measured for;
     `model` is None where neither model nor measurements were given.
 
-    `by_count` maps a number of profiles to the objective of the best set of that many; `rules` maps a
-    rule's name to its evaluation. `interval` holds the objective of 95 % of other draws of the traffic that
-    decided, and builds; `pareto` is None where it was not asked for. `policy` is the routing that
-    serves the set; `batching` is None where no batcher stood between requests and engine.
+    `chosen` is the set to run: the deployed one where the decision is `keep`, and then `candidate` is the
+    best set that was found instead; where it is `change`, `deployed` is the set that it replaces. `policy`
+    is how sizes find their profile. `by_count` maps a number of profiles to the objective of the best set of
+    that many; `rules` maps a rule's name to its evaluation. `interval` holds the objective of 95 % of other
+    draws of the traffic that decided, and builds; `pareto` is None where it was not asked for.
     """
 
     decision: str
@@ -109,8 +113,11 @@ class Recommendation:
     alternatives: Mapping[str, Evaluated]
     evidence: Evidence | None
     caveats: tuple[Caveat, ...]
+    policy: str = "best"
+    candidate: Evaluated | None = None
+    deployed: Evaluated | None = None
+    night: NightRecord | None = None
     interval: tuple[float, float] | None = None
     explanation: Explanation | None = None
     pareto: tuple[FrontSet, ...] | None = None
-    policy: str = "best"
     batching: Batching | None = None

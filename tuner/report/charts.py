@@ -13,6 +13,8 @@ SERIES_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E0
 SERIES_MARKERS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 SERIES_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SEQUENTIAL = "Cividis"
+# ColorBrewer's Blues: little to much, light to dark; the page turns it round on a dark background.
+WEIGHTS = [[0, "#c6dbef"], [0.5, "#6baed6"], [1, "#08306b"]]
 # ColorBrewer's PuOr: purple against orange is told apart with any colour vision.
 DIVERGING = [[0, "#5e3c99"], [0.25, "#b2abd2"], [0.5, "#f7f7f7"], [0.75, "#fdb863"], [1, "#e66101"]]
 MOST_TICKS = 12

@@ -64,8 +64,8 @@ def comparison_table(document: Json, sets: Sequence[NamedSet], curves: KnownCurv
         "judged at": ("text", [one.judged_at or "its own curves" for one in sets]),
         f"tuned ({unit})": ("number", scores("tune", "value")),
         f"held out ({unit})": ("number", scores("holdout", "value")),
-        "gain, tuned": ("gain", [one.facts.get("gain") for one in sets]),
-        "gain, held out": ("gain", [one.facts.get("holdout_gain") for one in sets]),
+        "gain, tuned": ("gain", [_gain(document, one, "tune", "gain") for one in sets]),
+        "gain, held out": ("gain", [_gain(document, one, "holdout", "holdout_gain") for one in sets]),
         f"95 % from ({unit})": ("number", [i[0] if i else None for i in intervals]),
         f"95 % to ({unit})": ("number", [i[1] if i else None for i in intervals]),
         "P50 (ms)": ("number", scores(part_shown(document), "service_p50_ms")),
@@ -83,6 +83,17 @@ def comparison_table(document: Json, sets: Sequence[NamedSet], curves: KnownCurv
         "built alone."
     )
     return table("comparison", "All sets", known, note)
+
+
+def _gain(document: Json, one: NamedSet, part: str, key: str) -> float | None:
+    """What the set to run saves against this one on a part of the traffic."""
+    if one.name.startswith("rule "):
+        found = one.facts.get(key)
+        return None if found is None else float(found)
+    ours, theirs = (facts.get(part) for facts in (document["expected"], one.facts))
+    if one.name == "recommended" or not ours or not theirs:
+        return None
+    return float(f"{1 - ours['value'] / theirs['value']:.6g}")
 
 
 def interval_of(one: NamedSet, document: Json) -> list[float] | None:
@@ -132,7 +143,7 @@ def _dots(document: Json, sets: Sequence[NamedSet], numbers: Table) -> Chart:
         data.append(trace)
     traffic = "held-out traffic" if part == "holdout" else "the traffic that the search saw"
     layout = charts.layout(
-        charts.axis(f"{words} on {traffic} ({unit})", rangemode="tozero"),
+        charts.axis(f"{words} ({unit})", rangemode="tozero"),
         charts.axis("", categoryorder="array", categoryarray=names, type="category"),
     )
     best = min(values)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from tuner.report.contents import UNKNOWN, Json, percent
 from tuner.report.document_parts import HIGHER_IS_BETTER, objective_of
+
+DEPLOYED = "the deployed set"
 
 
 def decision_sentence(document: Json) -> str:
@@ -16,14 +20,36 @@ def decision_sentence(document: Json) -> str:
         return f"{decision}: a profile by rule, nothing was measured for it"
     words, _ = objective_of(document)
     baseline = baseline_of(expected)
+    if decision == "keep":
+        return f"keep: the deployed set stays{_challenger(words, baseline, expected)}"
     if baseline is None:
         return f"{decision}: {words} of {expected['value']:.4g} ms; no gain can be claimed"
-    name, gain, interval, held_out = baseline
-    if decision == "keep" and name == "the deployed set":
-        return f"keep: the deployed set stays; the best challenger has {_less(words, gain, expected)}"
-    traffic = " on held-out traffic" if held_out else " on the traffic that the search saw"
-    between = f", 95 % interval {100 * interval[0]:.0f} to {100 * interval[1]:.0f} %" if interval else ""
-    return f"{decision}: {_less(words, gain, expected)} than {name}{traffic}{between}"
+    return f"{decision}: {_less(words, baseline.gain, expected)} than {baseline.name}{_traffic(baseline)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What the chosen set is compared with; `interval` holds 95 % of the gains under other draws."""
+
+    name: str
+    gain: float
+    interval: tuple[float, float] | None
+    is_held_out: bool
+
+
+def _challenger(words: str, baseline: Baseline | None, expected: Json) -> str:
+    """What the best other set would have gained, where one was found."""
+    if baseline is None or baseline.name != DEPLOYED:
+        return ""
+    return f"; the best challenger has {_less(words, baseline.gain, expected)}{_traffic(baseline)}"
+
+
+def _traffic(baseline: Baseline) -> str:
+    traffic = " on held-out traffic" if baseline.is_held_out else " on the traffic that the search saw"
+    if baseline.interval is None:
+        return traffic
+    low, high = (100 * end for end in baseline.interval)
+    return f"{traffic}, 95 % interval {low:.0f} to {high:.0f} %"
 
 
 def _less(words: str, gain: float, expected: Json) -> str:
@@ -32,19 +58,23 @@ def _less(words: str, gain: float, expected: Json) -> str:
     return f"{percent(abs(gain))} {direction} {words}"
 
 
-def baseline_of(expected: Json) -> tuple[str, float, list[float] | None, bool] | None:
-    """Name, gain, its interval and whether it is on held-out traffic; None where no gain may be claimed."""
+def baseline_of(expected: Json) -> Baseline | None:
+    """The deployed set, else the rule that people use, else any rule; None where no gain may be claimed."""
     rules = expected.get("rules") or {}
-    order = [("the deployed set", expected.get("deployed"))]
-    order += [("the usual rule opt = max", rules.get("max"))]
+    order = [(DEPLOYED, expected.get("deployed")), ("the usual rule opt = max", rules.get("max"))]
     order += [(f"rule {name}", rule) for name, rule in rules.items() if name != "max"]
     for name, found in order:
-        if not found:
-            continue
-        for key, held_out in (("holdout_gain", True), ("gain", False)):
-            if found.get(key) is not None:
-                return name, found[key], found.get("gain_interval"), held_out
+        for key, is_held_out in (("holdout_gain", True), ("gain", False)):
+            if found and found.get(key) is not None:
+                return Baseline(name, *gain_of(found[key]), is_held_out)
     return None
+
+
+def gain_of(found: Any) -> tuple[float, tuple[float, float] | None]:
+    """A gain and its interval: the document has a bare number, or a value with its low and high end."""
+    if isinstance(found, Mapping):
+        return float(found["value"]), (float(found["low"]), float(found["high"]))
+    return float(found), None
 
 
 def facts_of(document: Json) -> Iterator[tuple[str, str]]:

@@ -11,9 +11,12 @@
     const light = print.matches || !dark.matches;
     return { isLight: light, text: light ? "#1c2025" : "#e7eaee", line: light ? "#d5dae1" : "#363d47", back: light ? "#ffffff" : "#1d2127", empty: light ? "#eceef1" : "#3a424d" };
   };
+  // The two darkest series colours are lightened on a dark page.
+  const seen = (value) => theme().isLight ? value
+    : JSON.parse(JSON.stringify(value).replaceAll("#0072B2", "#5fb3ea").replaceAll("#009E73", "#2fc79a"));
   const narrow = (place) => place.clientWidth < 500;
   const themed = (place, chart) => {
-    const colours = theme(), made = structuredClone(chart.layout);
+    const colours = theme(), made = structuredClone(seen(chart.layout));
     made.paper_bgcolor = made.plot_bgcolor = "rgba(0,0,0,0)";
     // Empty cells of a heat map are told from its lowest ones.
     if (chart.data[0].type === "heatmap") made.plot_bgcolor = colours.empty;
@@ -28,9 +31,9 @@
       frames.includes(shape) ? [{ ...shape, line: { color: "#ffffff", width: shape.line.width + 2 } }, shape] : [shape]);
     return made;
   };
-  const traces = (place, chart) => chart.data.map((given) => {
+  const traces = (place, chart) => seen(chart.data).map((given) => {
     // Weights stand out from the page: dark on a light one, bright on a dark one.
-    const trace = given.meta === "weight" ? { ...given, reversescale: theme().isLight } : given;
+    const trace = given.meta === "weight" ? { ...given, reversescale: !theme().isLight } : given;
     if (!trace.colorbar || !narrow(place)) return trace;
     // On a narrow screen the colour scale lies above the cells instead of beside them.
     const title = { ...trace.colorbar.title, side: "top" };

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tuner.measurements.sweep import LEAST_GAIN_OF_DOUBLING
 from tuner.profiles.profile import ProfileSet
 from tuner.report import charts
 from tuner.report.contents import Cell, Chart, Columns, Table, table
 from tuner.report.document_parts import Histogram
 from tuner.report.known_curves import KnownCurves
 
-SWEET_SPOT_GAIN = 0.1
-"""Where doubling the batch brings less throughput than this, a larger batch only adds latency."""
 MOST_SERIES = 3
 
 
@@ -37,13 +36,13 @@ class Series:
 
 
 def sweet_spot(batches: Sequence[int], throughputs: Sequence[float]) -> int:
-    """Place of the first batch from which doubling brings less than `SWEET_SPOT_GAIN`, else the last.
+    """Place of the first batch from which doubling brings less than `LEAST_GAIN_OF_DOUBLING`, else the last.
 
     Between batches that are no doublings the gain is taken per doubling.
     """
     for place in range(len(batches) - 1):
         doublings = np.log2(batches[place + 1] / batches[place])
-        if (throughputs[place + 1] / throughputs[place]) ** (1 / doublings) - 1 < SWEET_SPOT_GAIN:
+        if (throughputs[place + 1] / throughputs[place]) ** (1 / doublings) - 1 < LEAST_GAIN_OF_DOUBLING:
             return place
     return len(batches) - 1
 
@@ -57,7 +56,7 @@ def performance_chart(profiles: ProfileSet, histogram: Histogram, curves: KnownC
     first = series[0]
     spot = int(first.batches[first.sweet_spot])
     where = f" at {first.name}" if first.name else ""
-    gain = f"{100 * SWEET_SPOT_GAIN:.0f} %"
+    gain = f"{100 * LEAST_GAIN_OF_DOUBLING:.0f} %"
     title = (
         f"Throughput{where} still grows at the largest {axis} timed, {spot}"
         if first.sweet_spot == len(first.batches) - 1

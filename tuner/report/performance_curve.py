@@ -10,7 +10,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tuner.measurements.measuring import SwitchCosts
+from tuner.measurements.runner import ContextsTiming
 from tuner.measurements.sweep import LEAST_GAIN_OF_DOUBLING, SweepRow, sweet_spot
+from tuner.report.look import DOUBT, bar, plain_table
 
 BAR_WIDTH = 40
 _COLUMNS = ("p50_ms", "p90_ms", "p99_ms", "graph_p50_ms", "h2d_ms", "d2h_ms", "enqueue_ms")
@@ -25,27 +28,14 @@ def sweep_view(rows: Sequence[SweepRow], device_memory_bytes: int | None) -> Ren
     if device_memory_bytes is not None:
         parts.append(Text(f"device memory of an execution context: {device_memory_bytes / 2**20:.0f} MiB"))
     doubts = dict.fromkeys(f"caveat at {row.size}: {caveat}" for row in rows for caveat in row.caveats)
-    parts += [Text(doubt, style="yellow") for doubt in doubts]
+    parts += [Text(doubt, style=DOUBT) for doubt in doubts]
     return Group(*parts)
 
 
 def sweep_table(rows: Sequence[SweepRow], best: SweepRow | None) -> Table:
-    table = Table(title=f"Latency in ms by {', '.join(rows[0].size.axes)}", title_justify="left")
-    headings = (
-        "size",
-        "p50",
-        "p90",
-        "p99",
-        "graph p50",
-        "H2D",
-        "D2H",
-        "enqueue",
-        "inputs MiB",
-        "inf/s",
-        "work/s",
-    )
-    for heading in headings:
-        table.add_column(heading, justify="right")
+    latencies = ("p50", "p90", "p99", "graph p50", "H2D", "D2H", "enqueue")
+    headings = ("size", *latencies, "inputs MiB", "inf/s", "work/s")
+    table = plain_table(f"Latency in ms by {', '.join(rows[0].size.axes)}", (), headings)
     for row in rows:
         times = [_text(getattr(row, column)) for column in _COLUMNS]
         mark = " *" if row == best else ""
@@ -59,14 +49,31 @@ def sweep_table(rows: Sequence[SweepRow], best: SweepRow | None) -> Table:
     return table
 
 
+def sharing_view(shared: Sequence[ContextsTiming], costs: SwitchCosts | None) -> RenderableType:
+    """How service time grows with contexts that share the GPU, and what changing the size costs."""
+    parts: list[RenderableType] = []
+    if shared:
+        table = Table(title="The opt in several execution contexts at once", title_justify="left")
+        for heading in ("contexts", "p50 ms", "p99 ms", "against one", "inf/s"):
+            table.add_column(heading, justify="right")
+        alone = shared[0].p50_ms
+        for one in shared:
+            growth = f"{one.p50_ms / alone:.2f} x" if shared[0].contexts == 1 else "-"
+            cells = (_text(one.p50_ms), _text(one.p99_ms), growth, f"{one.inferences_per_s:.0f}")
+            table.add_row(str(one.contexts), *cells)
+        parts.append(table)
+    if costs is not None and costs.size_ms is not None:
+        parts.append(Text(f"after a change of size the next inference takes {costs.size_ms:.3f} ms longer"))
+    return Group(*parts)
+
+
 def bars(rows: Sequence[SweepRow]) -> list[str]:
     """Throughput of each size as a bar, the largest over the whole width."""
     most = max(row.work_per_s for row in rows)
     width = max(len(row.size.short) for row in rows)
-    lengths = [max(1, round(BAR_WIDTH * row.work_per_s / most)) for row in rows]
     return [
-        f"{row.size.short:>{width}} {'█' * length} {row.work_per_s:.4g}/s"
-        for row, length in zip(rows, lengths, strict=True)
+        f"{row.size.short:>{width}} {bar(row.work_per_s / most, BAR_WIDTH)} {row.work_per_s:.4g}/s"
+        for row in rows
     ]
 
 

@@ -7,6 +7,8 @@ from tuner.report.contents import Contents, Json, Section
 from tuner.report.head import decision_sentence, facts_of
 from tuner.report.known_curves import KnownCurves
 from tuner.report.latency_section import latency_section
+from tuner.report.night_section import night_section
+from tuner.report.replay_section import replay_section
 from tuner.report.search_section import search_section
 from tuner.report.traffic_section import traffic_section
 
@@ -14,9 +16,11 @@ from tuner.report.traffic_section import traffic_section
 def report_contents(document: Json, curves: KnownCurves | None) -> Contents:
     """The report on a document that is valid by its schema; `curves` are those that its store still has."""
     sections: list[Section | None] = [
+        night_section(document),
         traffic_section(document),
         None if curves is None else latency_section(document, curves),
         comparison_section(document, curves),
+        replay_section(document),
         search_section(document),
     ]
     caveats = [(caveat["kind"], caveat["text"]) for caveat in document["caveats"]]

@@ -190,7 +190,9 @@ def _size_map(histogram: Histogram, profiles: ProfileSet, pair: tuple[int, int],
     shown = [[float(f"{np.log10(v):.4g}") if v > 0 else None for v in row] for row in cells.tolist()]
     powers = _powers(cells)
     data: list[charts.Figure] = [
-        charts.heat_map(shown, hover, colour_title="share of rows (log scale)", meta="weight")
+        charts.heat_map(
+            shown, hover, colour_title="share of rows (log scale)", meta="weight", colorscale=charts.WEIGHTS
+        )
     ]
     data[0]["colorbar"] |= {"tickvals": powers, "ticktext": [f"{100 * 10.0**p:g} %" for p in powers]}
     data += profile_marks(profiles, pair, rows, columns)

@@ -8,10 +8,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tuner.report.look import DIM, bar, distribution, plain_table
 from tuner.report.traffic_summary import PERCENTS, Spread, TrafficSummary
 
 _BAR_WIDTH = 40
-_BLOCKS = " ▏▎▍▌▋▊▉█"
 
 
 def traffic_view(summary: TrafficSummary) -> RenderableType:
@@ -21,7 +21,7 @@ def traffic_view(summary: TrafficSummary) -> RenderableType:
         parts.append(rejected_table(summary))
     if len(summary.periods) > 1:
         parts.append(drift_table(summary))
-    parts += [Text(f"note: {note}", style="dim") for note in summary.traffic.notes]
+    parts += [Text(f"note: {note}", style=DIM) for note in summary.traffic.notes]
     return Group(*parts)
 
 
@@ -45,16 +45,19 @@ def _zero_sentence(spread: Spread, total: int) -> str:
 
 
 def spread_table(summary: TrafficSummary) -> Table:
-    table = _table("Sizes", ("axis",), ("min", "P50", "P90", "P99", "max"))
+    table = plain_table("Sizes", ("axis",), ("min", "P50", "P90", "P99", "max"))
+    table.add_column("distribution (log scale)", no_wrap=True)
+    histogram = summary.traffic.histogram
     for spread in summary.spreads:
         values = (spread.min, spread.p50, spread.p90, spread.p99, spread.max)
-        table.add_row(spread.name, *(f"{value:,}" for value in values))
+        of = histogram.values(spread.name) if spread.name in histogram.axes else histogram.work
+        table.add_row(spread.name, *(f"{v:,}" for v in values), distribution(of, histogram.counts))
     return table
 
 
 def heaviest_table(summary: TrafficSummary) -> Table:
     axes = "x".join(summary.traffic.axes)
-    table = _table(f"Heaviest sizes ({axes})", (), ("size", "count", "requests", "work"))
+    table = plain_table(f"Heaviest sizes ({axes})", (), ("size", "count", "requests", "work"))
     for heavy in summary.heaviest:
         shares = (f"{heavy.request_share:.1%}", f"{heavy.work_share:.1%}")
         table.add_row(heavy.size, f"{heavy.count:,}", *shares)
@@ -62,23 +65,20 @@ def heaviest_table(summary: TrafficSummary) -> Table:
 
 
 def work_table(summary: TrafficSummary) -> Table:
-    table = _table("Requests by work", (), ("from", "to", "requests"))
+    table = plain_table("Requests by work", (), ("from", "to", "requests"))
     table.add_column("", no_wrap=True)
     most = max(part.share for part in summary.work_ranges)
     for part in summary.work_ranges:
-        table.add_row(f"{part.least:,}", f"{part.most:,}", f"{part.share:.1%}", _bar(part.share / most))
+        table.add_row(
+            f"{part.least:,}", f"{part.most:,}", f"{part.share:.1%}", bar(part.share / most, _BAR_WIDTH)
+        )
     return table
-
-
-def _bar(share: float) -> str:
-    eighths = round(share * _BAR_WIDTH * 8)
-    return _BLOCKS[8] * (eighths // 8) + _BLOCKS[eighths % 8].strip()
 
 
 def rejected_table(summary: TrafficSummary) -> Table:
     traffic = summary.traffic
     title = f"Rejected: {traffic.rejected_count:,} of {traffic.row_count:,} rows"
-    table = _table(title, ("reason",), ("rows",))
+    table = plain_table(title, ("reason",), ("rows",))
     table.add_column("first")
     for reason, rejection in traffic.rejections.items():
         table.add_row(reason, f"{rejection.count:,}", rejection.first_place)
@@ -88,17 +88,8 @@ def rejected_table(summary: TrafficSummary) -> Table:
 def drift_table(summary: TrafficSummary) -> Table:
     names = list(summary.periods[0].percentiles)
     heading = "/".join(f"P{percent}" for percent in PERCENTS)
-    table = _table(f"Over time, UTC ({heading})", ("from",), ("rows", *names))
+    table = plain_table(f"Over time, UTC ({heading})", ("from",), ("rows", *names))
     for period in summary.periods:
         cells = (" / ".join(f"{value:,.0f}" for value in period.percentiles[name]) for name in names)
         table.add_row(f"{period.start:%Y-%m-%d %H:%M}", f"{period.count:,}", *cells)
-    return table
-
-
-def _table(title: str, left: tuple[str, ...], right: tuple[str, ...]) -> Table:
-    table = Table(title=title, title_justify="left")
-    for heading in left:
-        table.add_column(heading)
-    for heading in right:
-        table.add_column(heading, justify="right")
     return table

@@ -16,11 +16,17 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tuner.axes import Size
 from tuner.errors import TunerError
-from tuner.measurements.connecting import engine_options, store_error, url_without_password
+from tuner.measurements.connecting import (
+    engine_options,
+    store_error,
+    url_without_password,
+    wait_for_server,
+)
 from tuner.profiles.profile import OptimizationProfile
 from tuner.search.space import Space
 
-_PROFILE, _OUTCOME, _REASON, _BEST = "profile", "outcome", "reason", "best"
+_OUTCOME = "outcome"
+"""The one attribute of a trial, written at once: a commit costs more than a trial's own work."""
 SCORED = "scored"
 ENDED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
@@ -59,22 +65,22 @@ def storage_errors(url: str) -> Iterator[None]:
         yield
     except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
         # Optuna wraps the database's own error, whose words say what to do.
-        raise store_error(
-            url, error.__cause__ if isinstance(error.__cause__, Exception) else error
-        ) from error
+        cause = error.__cause__
+        raise store_error(url, cause if isinstance(cause, SQLAlchemyError) else error) from error
     except (RuntimeError, AssertionError) as error:  # how Optuna greets tables of another version
         if "optuna" not in str(error).lower() and "schema" not in str(error).lower():
             raise
         what = str(error).splitlines()[0]
-        raise TunerError(
-            f"the study in {url_without_password(url)} cannot be used: {what}; give another --store"
-        ) from error
+        raise TunerError(f"store {url_without_password(url)}: {what}; give another --store") from error
 
 
 def open_storage(url: str) -> optuna.storages.RDBStorage:
-    """Optuna's tables in the store's database; waits for a lock as long as the store does."""
+    """Optuna's tables in the store's database; waits for a lock or a server as long as the store does."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    return optuna.storages.RDBStorage(url, engine_kwargs=engine_options(url))
+    storage = optuna.storages.RDBStorage(url, engine_kwargs=engine_options(url))
+    if storage.engine.dialect.name != "sqlite":
+        wait_for_server(storage.engine)
+    return storage
 
 
 def open_study(name: str, storage: optuna.storages.BaseStorage) -> optuna.Study:
@@ -95,16 +101,16 @@ def fail_trials_of_dead_runs(study: optuna.Study) -> int:
 def ended_trials(study: optuna.Study) -> list[Trial]:
     """The trials whose outcome is known, in order; those of dead runs have none and are left out."""
     ended = study.get_trials(deepcopy=False, states=ENDED)
+    told = ((frozen.number, frozen.user_attrs[_OUTCOME]) for frozen in ended if _OUTCOME in frozen.user_attrs)
     return [
         Trial(
-            number=frozen.number,
-            profile=_from_attribute(frozen.user_attrs[_PROFILE]),
-            outcome=frozen.user_attrs[_OUTCOME],
-            reason=frozen.user_attrs.get(_REASON),
-            value=frozen.user_attrs.get(_BEST),
+            number=number,
+            profile=OptimizationProfile(*(Size.of(**outcome[bound]) for bound in ("min", "opt", "max"))),
+            outcome=outcome["kind"],
+            reason=outcome["reason"],
+            value=outcome["best"],
         )
-        for frozen in ended
-        if _OUTCOME in frozen.user_attrs
+        for number, outcome in told
     ]
 
 
@@ -116,23 +122,21 @@ def tell(
 
     `overruns` are what limits are broken by, as shares; zero or less is kept.
     """
-    asked.set_user_attr(_PROFILE, _as_attribute(trial.profile))
-    asked.set_user_attr(_OUTCOME, trial.outcome)
-    if trial.reason is not None:
-        asked.set_user_attr(_REASON, trial.reason)
+    profile = trial.profile
+    asked.set_user_attr(
+        _OUTCOME,
+        {
+            "kind": trial.outcome,
+            "reason": trial.reason,
+            "best": trial.value,
+            "min": profile.min.as_dict(),
+            "opt": profile.opt.as_dict(),
+            "max": profile.max.as_dict(),
+        },
+    )
     for name, overrun in sorted(overruns.items()):
         asked.set_constraint(name, overrun)
-    if trial.outcome == SCORED:
-        asked.set_user_attr(_BEST, trial.value)
     if value is not None:
         study.tell(asked, value)
     else:
         study.tell(asked, state=TrialState.PRUNED if trial.outcome == "pruned" else TrialState.FAIL)
-
-
-def _as_attribute(profile: OptimizationProfile) -> dict[str, dict[str, int]]:
-    return {"min": profile.min.as_dict(), "opt": profile.opt.as_dict(), "max": profile.max.as_dict()}
-
-
-def _from_attribute(bounds: Mapping[str, Mapping[str, int]]) -> OptimizationProfile:
-    return OptimizationProfile(*(Size.of(**bounds[bound]) for bound in ("min", "opt", "max")))

@@ -15,10 +15,9 @@ from tuner.logs.block import Block
 from tuner.logs.clean import CleanRows
 from tuner.logs.reasons import reason_name
 from tuner.logs.times import NO_TIME, Times
-from tuner.traffic.cells import Cells
 from tuner.traffic.counting import count_rows
 from tuner.traffic.runnable import Runnable
-from tuner.traffic.tally import UNTIMED_HOLDOUT, UNTIMED_TUNE, WIDTHS_US, Tally
+from tuner.traffic.tally import UNTIMED_HOLDOUT, UNTIMED_TUNE, Tally
 from tuner.traffic.traffic import HOLDOUT_SHARE
 
 Int64Array = NDArray[np.int64]
@@ -104,6 +103,11 @@ class Counted:
         if rows is None:
             _add_up(self.skipped, {OUTSIDE_WINDOW: block.row_count})
             return
+        if rows.times is not None:
+            # Of all rows, used or not: what is told must not depend on how the rows were cut into blocks.
+            self.time_units |= rows.times.units
+            self.has_zoneless |= rows.times.has_zoneless
+            self.unreadable_time_count += rows.times.unreadable_count
         keep = self._in_window(rows.times, file)
         keep = self._without_rejected(rows, keep, (file.name, block))
         keep = self._without_zero_counts(rows, keep)
@@ -179,9 +183,6 @@ class Counted:
             return np.full(rows.row_count if numbers is None else len(numbers), file.snapshot)
         if times is None:
             return _untimed(rows.row_count if numbers is None else numbers, block.first_row, file)
-        self.time_units |= times.units
-        self.has_zoneless |= times.has_zoneless
-        self.unreadable_time_count += times.unreadable_count
         us = times.us if numbers is None else times.us[numbers]
         least, largest = int(us.min()), int(us.max())
         if least == NO_TIME:
@@ -200,26 +201,16 @@ class Counted:
     def _add_cells(
         self, marks: Int64Array, sizes: tuple[Int64Array, ...], weights: Int64Array | None
     ) -> None:
-        timed = marks > UNTIMED_HOLDOUT
-        if timed.all():
-            self._add_timed(marks, sizes, weights)
+        """Rows with a time are put in buckets; the two marks of the others are buckets of their own."""
+        if int(marks.min()) > UNTIMED_HOLDOUT:
+            self.tally.add(count_rows(marks, self.tally.width_us, sizes, weights))
             return
-        for mark in (UNTIMED_TUNE, UNTIMED_HOLDOUT):
-            here = marks == mark
+        timed = marks > UNTIMED_HOLDOUT
+        for here, width_us in ((timed, self.tally.width_us), (~timed, 1)):
             if here.any():
                 picked = tuple(values[here] for values in sizes)
-                cells = count_rows(
-                    np.zeros(int(here.sum()), np.int64), picked, None if weights is None else weights[here]
-                )
-                self.tally.add(Cells(np.full(len(cells.counts), mark), cells.sizes, cells.counts))
-        if timed.any():
-            picked = tuple(values[timed] for values in sizes)
-            self._add_timed(marks[timed], picked, None if weights is None else weights[timed])
-
-    def _add_timed(self, us: Int64Array, sizes: tuple[Int64Array, ...], weights: Int64Array | None) -> None:
-        slots, level = self.tally.slots(us)
-        cells = count_rows(slots, sizes, weights)
-        self.tally.add(Cells(cells.starts_us * WIDTHS_US[level], cells.sizes, cells.counts))
+                weights_here = None if weights is None else weights[here]
+                self.tally.add(count_rows(marks[here], width_us, picked, weights_here))
 
 
 def _add_up(into: dict[str, int], counts: Mapping[str, int]) -> None:

@@ -1,62 +1,138 @@
-"""Counts the rows of a block into cells: densely where the sizes span little, else by hashing."""
+"""Counts the rows of a block into cells: by runs of one time bucket where rows are in order of time, else by
+hashing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tuner.traffic.cells import Cells, packed
-
-Int64Array = NDArray[np.int64]
+from tuner.traffic.cells import Cells, Int64Array
 
 _DENSE_CELLS_PER_ROW = 4
 _LEAST_DENSE_CELLS = 1 << 16
+_LARGEST_KEY = 2**62
+_LARGEST_INT32 = 2**31 - 1
 
 
-def count_rows(starts_us: Int64Array, sizes: Sequence[Int64Array], weights: Int64Array | None) -> Cells:
-    """Cells of rows with the given bucket starts and sizes, each of shape (rows,)."""
-    columns = [starts_us, *sizes]
-    ranges = [(int(values.min()), int(values.max())) for values in columns]
-    key, spans = _key(columns, ranges)
-    if key is None:
-        return Cells(starts_us, np.stack(sizes) if sizes else np.zeros((0, len(starts_us)), np.int64),
-                     np.ones(len(starts_us), np.int64) if weights is None else weights)  # fmt: skip
-    distinct, counts = _counted(key, int(np.prod(spans, dtype=object)), weights)
-    return _unpacked(distinct, counts, (ranges, spans))
-
-
-def _key(
-    columns: Sequence[Int64Array], ranges: Sequence[tuple[int, int]]
-) -> tuple[Int64Array | None, list[int]]:
-    spans = [largest - least + 1 for least, largest in ranges]
-    return packed(columns), spans
-
-
-def _counted(key: Int64Array, span: int, weights: Int64Array | None) -> tuple[Int64Array, Int64Array]:
-    is_dense = span <= max(_LEAST_DENSE_CELLS, _DENSE_CELLS_PER_ROW * len(key))
-    if is_dense and weights is None:
-        counts = np.bincount(key, minlength=0)
-        distinct = np.flatnonzero(counts)
-        return distinct, counts[distinct]
-    if weights is None:
-        table = pc.value_counts(pa.array(key))
-        return table.field("values").to_numpy(), table.field("counts").to_numpy()
-    grouped = pa.table({"key": key, "weight": weights}).group_by("key").aggregate([("weight", "sum")])
-    return grouped["key"].to_numpy(), grouped["weight_sum"].to_numpy()
-
-
-def _unpacked(
-    key: Int64Array, counts: Int64Array, layout: tuple[Sequence[tuple[int, int]], Sequence[int]]
+def count_rows(
+    times_us: Int64Array, width_us: int, sizes: Sequence[Int64Array], weights: Int64Array | None
 ) -> Cells:
-    ranges, spans = layout
-    columns: list[Int64Array] = []
-    rest = key
-    for (least, _), span in zip(reversed(ranges), reversed(spans), strict=True):
-        rest, values = np.divmod(rest, span)
-        columns.append(values + least)
-    starts, *sizes = reversed(columns)
-    return Cells(starts, np.stack(sizes) if sizes else np.zeros((0, len(key)), np.int64), counts)
+    """Cells of rows, each row in the bucket of its time; all arrays have shape (rows,), at least one row.
+
+    A pair of bucket and size may come more than once.
+    """
+    codes = _SizeCodes.of(sizes)
+    first, last = int(times_us.min()), int(times_us.max())
+    if codes is not None and first // width_us == last // width_us:
+        found, counts = _counted(codes.codes(sizes, len(times_us)), codes.span, weights)
+        return codes.cells(np.full(len(found), first // width_us * width_us), found, counts)
+    if codes is None or weights is not None or width_us == 1 or not _is_rising(times_us):
+        return _hashed(times_us, width_us, (sizes, codes), weights)
+    return _by_runs(times_us, width_us, codes, codes.codes(sizes, len(times_us)))
+
+
+def _is_rising(times_us: Int64Array) -> bool:
+    return bool((times_us[1:] >= times_us[:-1]).all())
+
+
+@dataclass(frozen=True, slots=True)
+class _SizeCodes:
+    """Sizes as one number each, dense between the least and the largest value of each axis."""
+
+    least: tuple[int, ...]
+    spans: tuple[int, ...]
+
+    @classmethod
+    def of(cls, sizes: Sequence[Int64Array]) -> _SizeCodes | None:
+        """None where 62 bits do not hold the codes."""
+        bounds = [(int(values.min()), int(values.max())) for values in sizes]
+        codes = cls(tuple(low for low, _ in bounds), tuple(high - low + 1 for low, high in bounds))
+        return codes if codes.span <= _LARGEST_KEY else None
+
+    @property
+    def span(self) -> int:
+        span = 1
+        for part in self.spans:
+            span *= part
+        return span
+
+    def codes(self, sizes: Sequence[Int64Array], row_count: int) -> NDArray[np.signedinteger[Any]]:
+        """In 32 bits where they suffice, which halves the memory to go through."""
+        if not sizes:
+            return np.zeros(row_count, np.int64)
+        is_small = self.span + 2 * max(self.least) < _LARGEST_INT32
+        kind: Any = np.int32 if is_small else np.int64
+        key: Any = None
+        for values, least, span in zip(sizes, self.least, self.spans, strict=True):
+            shifted = values.astype(kind, copy=False)
+            shifted = shifted - kind(least) if least else shifted
+            key = shifted if key is None else key * kind(span) + shifted
+        return np.asarray(key)
+
+    def cells(self, starts_us: Int64Array, codes: Int64Array, counts: Int64Array) -> Cells:
+        columns: list[Int64Array] = []
+        rest = codes.astype(np.int64)
+        for least, span in zip(reversed(self.least), reversed(self.spans), strict=True):
+            rest, values = np.divmod(rest, span)
+            columns.append(values + least)
+        sizes = np.stack(columns[::-1]) if columns else np.zeros((0, len(codes)), np.int64)
+        return Cells(starts_us, sizes, counts)
+
+
+def _counted(
+    codes: NDArray[np.signedinteger[Any]], span: int, weights: Int64Array | None
+) -> tuple[Int64Array, Int64Array]:
+    if weights is not None:
+        grouped = pa.table({"code": codes, "weight": weights}).group_by("code").aggregate([("weight", "sum")])
+        return grouped["code"].to_numpy(), grouped["weight_sum"].to_numpy()
+    if span <= max(_LEAST_DENSE_CELLS, _DENSE_CELLS_PER_ROW * len(codes)):
+        counts = np.bincount(codes)
+        found = np.flatnonzero(counts != 0)
+        return found, counts[found]
+    table = pc.value_counts(pa.array(codes))
+    return table.field("values").to_numpy(), table.field("counts").to_numpy()
+
+
+def _by_runs(
+    times_us: Int64Array, width_us: int, codes: _SizeCodes, code: NDArray[np.signedinteger[Any]]
+) -> Cells:
+    """Rows in order of time: each bucket is a stretch of them, counted on its own."""
+    first, last = int(times_us[0]) // width_us, int(times_us[-1]) // width_us
+    has_gaps = last - first > len(code)
+    slots = np.unique(times_us // width_us) if has_gaps else np.arange(first, last + 1)
+    ends = np.searchsorted(times_us, slots * width_us)
+    ends = np.append(ends, len(code))
+    parts = [
+        (int(slot), *_counted(code[start:end], codes.span, None))
+        for slot, start, end in zip(slots, ends[:-1], ends[1:], strict=True)
+        if start < end
+    ]
+    starts = np.repeat([slot * width_us for slot, _, _ in parts], [len(found) for _, found, _ in parts])
+    found = np.concatenate([found for _, found, _ in parts])
+    return codes.cells(starts, found, np.concatenate([counts for _, _, counts in parts]))
+
+
+def _hashed(
+    times_us: Int64Array,
+    width_us: int,
+    sizes: tuple[Sequence[Int64Array], _SizeCodes | None],
+    weights: Int64Array | None,
+) -> Cells:
+    """One key for bucket and size where it fits, else the rows as they are, to be grouped later."""
+    columns, codes = sizes
+    slots = times_us // width_us if width_us > 1 else times_us
+    first = int(slots.min())
+    if codes is None or codes.span * (int(slots.max()) - first + 1) > _LARGEST_KEY:
+        counts = np.ones(len(slots), np.int64) if weights is None else weights
+        return Cells(slots * width_us, np.stack(columns).astype(np.int64), counts)
+    code = codes.codes(columns, len(slots)).astype(np.int64)
+    span = codes.span * (int(slots.max()) - first + 1)
+    found, counts = _counted((slots - first) * codes.span + code, span, weights)
+    slot, code = np.divmod(found, codes.span)
+    return codes.cells((slot + first) * width_us, code, counts)

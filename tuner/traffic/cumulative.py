@@ -20,24 +20,32 @@ def count_once(cells: Cells, logs: OpenLogs, counted: Counted) -> tuple[Cells, l
     """Cells that count each request once, in order, with what has to be said of them."""
     notes: list[str] = []
     kind = logs.question.log_kind
-    bound = bound_axis(logs.question, logs.columns)
+    if kind not in ("cumulative", "counters"):
+        return cells, notes
     if kind == "cumulative" and logs.settings.log_kind is None:
         refuse_unsure(cells)
+    bound = bound_axis(logs.question, logs.columns)
     if bound is not None:
         cells = bucket_counts(cells, logs.axes.index(bound))
         notes.append(f"sizes of {bound} are upper bounds of buckets; the requests in a bucket may be smaller")
     if kind == "counters":
-        if counted.tally.level:
-            raise TunerError("kind counters: too many snapshots; narrow them down with --since and --until")
-        cells, restarted = counter_growth(cells, len(logs.axes))
-        if restarted:
-            notes.append(f"counters started anew {restarted} times; what they had then counts whole")
-        if counted.start_us is None:
-            cells = Cells(np.full(len(cells.counts), UNTIMED_TUNE), cells.sizes, cells.counts)
+        cells, restarted = _growth(cells, logs, counted)
+        notes += [f"counters started anew {restarted} times; what they had then counts whole"] * bool(
+            restarted
+        )
     if bound is not None:
         cells = with_cap(cells, logs.axes.index(bound), (bound, logs.settings.cap.get(bound)))
     cells = cells.in_order()
     return cells.merged(cells.starts_us), notes
+
+
+def _growth(cells: Cells, logs: OpenLogs, counted: Counted) -> tuple[Cells, int]:
+    if counted.tally.level:
+        raise TunerError("kind counters: too many snapshots; narrow them down with --since and --until")
+    cells, restarted = counter_growth(cells, len(logs.axes))
+    if counted.start_us is None:  # files were the snapshots, and nothing is known of their times
+        cells = Cells(np.full(len(cells.counts), UNTIMED_TUNE), cells.sizes, cells.counts)
+    return cells, restarted
 
 
 def bucket_counts(cells: Cells, place: int) -> Cells:

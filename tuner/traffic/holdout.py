@@ -69,9 +69,10 @@ def _requests(cells: Cells, axes: tuple[str, ...], requests_axis: str | None) ->
 
 def _holdout_start(cells: Cells, timed: Mask, requests: FloatArray) -> int | None:
     """The bucket where the holdout begins: the cut that comes nearest to its share."""
-    starts, bucket = np.unique(cells.starts_us[timed], return_inverse=True)
+    starts = np.unique(cells.starts_us[timed])
     if len(starts) < 2:
         return None
+    bucket = np.searchsorted(starts, cells.starts_us[timed])
     before = np.cumsum(np.bincount(bucket, weights=requests[timed]))[:-1]
     total = float(requests[timed].sum())
     return int(starts[1 + np.abs(before - (1 - HOLDOUT_SHARE) * total).argmin()])

@@ -15,21 +15,28 @@ from tuner.logs.columns import FileColumns
 from tuner.logs.log_file import LogFile, Piece, Refused, TimeWindow, Wanted
 from tuner.traffic.counted import Counted, FileRows
 from tuner.traffic.runnable import Runnable
-from tuner.traffic.tally import Tally
+from tuner.traffic.tally import MOST_CELLS, Tally, level_for
 
 Progress = Callable[[int, int], None]
 """Called with the bytes and the rows done so far."""
 
 _MOST_THREADS = 8
+_LARGE_ROW_COUNT = 16 * MOST_CELLS
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What counting a piece needs besides the piece."""
+    """What counting a piece needs besides the piece; `level` is that of the buckets to start with."""
 
     columns: FileColumns
     rules: Rules
     rows: FileRows
+    level: int = 0
+
+    @property
+    def wanted(self) -> Wanted:
+        columns = self.columns
+        return Wanted(columns.names, columns.time, columns.time_unit, self.rows.window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,11 @@ class Ingest:
     splits_untimed: bool
     has_snapshots: bool = False
 
+    def wanted(self, columns: FileColumns) -> Wanted:
+        return Wanted(columns.names, columns.time, columns.time_unit, self.window)
+
     def tasks(self) -> Iterator[tuple[LogFile, Task]]:
+        level = start_level(self)
         for place, (file, columns) in enumerate(self.files):
             rows = FileRows(
                 file.source.name,
@@ -53,15 +64,30 @@ class Ingest:
                 self.splits_untimed,
                 place if self.has_snapshots else None,
             )
-            yield file, Task(columns, self.rules, rows)
+            yield file, Task(columns, self.rules, rows, level)
 
-    def wanted(self, columns: FileColumns) -> Wanted:
-        return Wanted(columns.names, columns.time, columns.time_unit, self.window)
+
+CountFiles = Callable[[Ingest, Progress | None], Counted]
+"""Counts the rows of all files, on this machine or on many."""
+
+
+def start_level(ingest: Ingest) -> int:
+    """The level of buckets to start at: 0, unless statistics show a log so large that it needs buckets."""
+    row_count = 0
+    spans: list[tuple[int, int]] = []
+    for file, columns in ingest.files:
+        span = file.time_span(ingest.wanted(columns)) if file.time_span is not None else None
+        if span is not None:
+            spans.append(span)
+            row_count += file.row_count or 0
+    if row_count < _LARGE_ROW_COUNT:
+        return 0
+    return level_for(min(first for first, _ in spans), max(last for _, last in spans))
 
 
 def count_files(ingest: Ingest, progress: Progress | None = None) -> Counted:
     """Everything counted; memory is bounded by the tally and a few blocks a thread."""
-    total = Counted(Tally(ingest.rules.axes))
+    total = Counted(Tally(ingest.rules.axes, start_level(ingest)))
     threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
     pool = _Pool(threads)
     try:
@@ -90,23 +116,22 @@ class _Pool:
         """What each file counts for, in order."""
         for file, task in ingest.tasks():
             try:
-                yield self._file(file, task, ingest)
+                yield self._file(file, task)
             except DamagedFile as error:
                 broken = Counted(Tally(ingest.rules.axes))
                 broken.reject_file(error)
                 yield broken
 
-    def _file(self, file: LogFile, task: Task, ingest: Ingest) -> Counted:
-        wanted = ingest.wanted(task.columns)
+    def _file(self, file: LogFile, task: Task) -> Counted:
         if file.fast_pieces is not None:
             try:
-                return self._pieces(file.fast_pieces(wanted), task)
+                return self._pieces(file.fast_pieces(task.wanted), task)
             except Refused:
                 pass
-        return self._pieces(file.pieces(wanted), task)
+        return self._pieces(file.pieces(task.wanted), task)
 
     def _pieces(self, pieces: Iterator[Piece], task: Task) -> Counted:
-        counted = Counted(Tally(task.rules.axes))
+        counted = Counted(Tally(task.rules.axes, task.level))
         waiting: deque[Future[Counted]] = deque()
         try:
             for piece in pieces:
@@ -121,11 +146,17 @@ class _Pool:
         return counted
 
     def _count(self, piece: Piece, task: Task, level: int) -> Counted:
-        """Count one piece in buckets of the level that the file has reached, so that few cells come back."""
-        counted = Counted(Tally(task.rules.axes, level))
-        for block in piece():
-            if self._stop.is_set():
-                break
-            rows = None if block.is_outside_window else clean_rows(block, task.columns, task.rules)
-            counted.add_block(block, rows, task.rows)
-        return counted
+        return count_piece(piece, task, level, self._stop.is_set)
+
+
+def count_piece(
+    piece: Piece, task: Task, level: int = 0, is_stopped: Callable[[], bool] = lambda: False
+) -> Counted:
+    """Count one piece in buckets of the level that the file has reached, so that few cells come back."""
+    counted = Counted(Tally(task.rules.axes, level))
+    for block in piece():
+        if is_stopped():
+            break
+        rows = None if block.is_outside_window else clean_rows(block, task.columns, task.rules)
+        counted.add_block(block, rows, task.rows)
+    return counted

@@ -3,70 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from tuner.traffic.cells import Cells
-
-Int64Array = NDArray[np.int64]
+from tuner.traffic.cells import Cells, Int64Array
 
 _KEY_BITS = 62
-
-
-def fits_matrix(cells: Cells) -> bool:
-    """Whether a size's values fit into one 62-bit key, each axis having the same share of the bits."""
-    bits = _bits(len(cells.sizes))
-    return bool(len(cells.sizes)) and int(cells.sizes.max()) < 2**bits
-
-
-def _bits(axis_count: int) -> int:
-    return _KEY_BITS // max(1, axis_count)
+_LEAST_ROWS = 16
 
 
 class CountMatrix:
     """Rows are buckets and columns sizes, both in the order in which they first came."""
 
     def __init__(self, axis_count: int) -> None:
-        self._axis_count = axis_count
-        self._starts = np.zeros(0, np.int64)
-        self._keys = np.zeros(0, np.int64)
-        self._counts = np.zeros((256, 2048), np.int64)
+        self._bits = _KEY_BITS // max(1, axis_count)
+        self._is_packed = True
+        self._starts = pa.array([], pa.int64())
+        self._keys = pa.array([], pa.int64())
+        self._sizes = np.zeros((axis_count, 0), np.int64)
+        self._counts = np.zeros((_LEAST_ROWS, 1024), np.int64)
 
     @property
     def starts_us(self) -> Int64Array:
-        return self._starts
+        return np.asarray(self._starts.to_numpy(), dtype=np.int64)
 
     @property
     def size_count(self) -> int:
         return len(self._keys)
 
-    def used_cell_count(self) -> int:
-        return int(np.count_nonzero(self._counts))
+    def columns(self, sizes: Int64Array) -> Int64Array:
+        """The column of each size, shape (cells,); a size that is new gets one."""
+        self._keys, columns, new = _places(self._keys, self._keys_of(sizes))
+        if len(new):
+            self._sizes = np.concatenate([self._sizes, sizes[:, new]], axis=1)
+        return columns
 
-    def add(self, cells: Cells, starts_us: Int64Array) -> None:
-        """Add cells, whose buckets start at `starts_us`; a pair may occur more than once."""
-        self._starts, rows = _places(self._starts, starts_us)
-        self._keys, columns = _places(self._keys, self._packed(cells.sizes))
+    def add(self, starts_us: Int64Array, columns: Int64Array, counts: Int64Array) -> None:
+        """Add counts of sizes in buckets, all of shape (cells,); a pair may occur more than once."""
+        self._starts, rows, _ = _places(self._starts, pa.array(starts_us))
         self._grow(len(self._starts), len(self._keys))
-        width = self._counts.shape[1]
-        places = rows * width + columns
-        np.add.at(self._counts.reshape(-1), places, cells.counts)
+        np.add.at(self._counts.reshape(-1), rows * self._counts.shape[1] + columns, counts)
 
     def rebucket(self, bucket: Callable[[Int64Array], Int64Array]) -> None:
         """Add up the rows whose buckets became one."""
-        starts, rows = _places(np.zeros(0, np.int64), bucket(self._starts))
-        merged = np.zeros((max(256, len(starts)), self._counts.shape[1]), np.int64)
+        starts, rows, _ = _places(pa.array([], pa.int64()), pa.array(bucket(self.starts_us)))
+        merged = np.zeros((max(_LEAST_ROWS, len(starts)), self._counts.shape[1]), np.int64)
         for old, new in enumerate(rows):
             merged[new] += self._counts[old]
         self._starts, self._counts = starts, merged
 
     def cells(self) -> Cells:
-        used = self._counts[: len(self._starts), : len(self._keys)]
-        rows, columns = np.nonzero(used)
-        return Cells(self._starts[rows], self._unpacked(self._keys)[:, columns], used[rows, columns])
+        """The counts that are not zero, in order of size, then bucket."""
+        starts = self.starts_us
+        by_start, by_size = np.argsort(starts), np.lexsort(self._sizes[::-1])
+        if not len(self._sizes):
+            by_size = np.zeros(min(1, len(self._keys)), np.int64)
+        used = self._counts[np.ix_(by_start, by_size)].T
+        columns, rows = np.nonzero(used != 0)
+        return Cells(starts[by_start[rows]], self._sizes[:, by_size[columns]], used[columns, rows])
 
     def _grow(self, rows: int, columns: int) -> None:
         height, width = self._counts.shape
@@ -76,28 +73,42 @@ class CountMatrix:
         wider[:height, :width] = self._counts
         self._counts = wider
 
-    def _packed(self, sizes: Int64Array) -> Int64Array:
-        bits = _bits(self._axis_count)
-        key: Int64Array = sizes[0]
-        for values in sizes[1:]:
-            key = np.asarray((key << bits) | values)
-        return key
+    def _keys_of(self, sizes: Int64Array) -> Any:
+        """A number for each size, each axis with its share of the bits; bytes once that is too little."""
+        if self._is_packed and sizes.size and int(sizes.max()) >= 2**self._bits:
+            self._is_packed = False
+            self._keys = _as_bytes(self._sizes)
+        if not self._is_packed:
+            return _as_bytes(sizes)
+        key = np.zeros(sizes.shape[1], np.int64)
+        for values in sizes:
+            key = (key << self._bits) | values
+        return pa.array(key)
 
-    def _unpacked(self, keys: Int64Array) -> Int64Array:
-        bits = _bits(self._axis_count)
-        shifts = [bits * place for place in reversed(range(self._axis_count))]
-        return np.stack([(keys >> shift) & (2**bits - 1) for shift in shifts])
+
+def _as_bytes(sizes: Int64Array) -> Any:
+    rows = np.ascontiguousarray(sizes.T)
+    kind = pa.binary(8 * sizes.shape[0])
+    return pa.FixedSizeBinaryArray.from_buffers(kind, sizes.shape[1], [None, pa.py_buffer(rows)])
 
 
 def _next(have: int, need: int) -> int:
     return have if have >= need else max(need, 2 * have)
 
 
-def _places(known: Int64Array, values: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """The known values with new ones behind them, and the place of each value among them."""
-    found = pc.index_in(pa.array(values), value_set=pa.array(known))
+def _places(known: Any, values: Any) -> tuple[Any, Int64Array, Int64Array]:
+    """The known values and behind them the new, the place of each value, and where new ones came first."""
+    found = pc.index_in(values, value_set=known)
+    first = np.zeros(0, np.int64)
     if found.null_count:
-        missing = np.asarray(found.is_null())
-        known = np.concatenate([known, pc.unique(pa.array(values[missing])).to_numpy()])
-        found = pc.index_in(pa.array(values), value_set=pa.array(known))
-    return known, found.to_numpy().astype(np.int64)
+        missing = np.flatnonzero(np.asarray(found.is_null()))
+        encoded = values.take(pa.array(missing)).dictionary_encode()
+        codes = encoded.indices.to_numpy()
+        # Codes are given in order of appearance: a value is new where its code exceeds all before it.
+        highest = np.maximum.accumulate(np.concatenate([[-1], codes[:-1]]))
+        first = missing[codes > highest]
+        found = found.to_numpy(zero_copy_only=False).astype(np.float64)
+        found[missing] = len(known) + codes
+        known = pa.concat_arrays([known, encoded.dictionary])
+        return known, found.astype(np.int64), first
+    return known, found.to_numpy().astype(np.int64), first

@@ -1,0 +1,68 @@
+"""CSV of any dress."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.logs.log_files import csv, percentiles, read, rejected
+from tuner.errors import TunerError
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_found(tmp_path: Path, delimiter: str) -> None:
+    log = csv(
+        tmp_path / "a.csv", delimiter.join(["batch", "seq"]) + "\n" + delimiter.join(["2", "128"]) + "\n"
+    )
+
+    assert read(log).histogram.sizes.tolist() == [[2, 128]]
+
+
+def test_quoted_values_may_hold_delimiters_and_line_ends(tmp_path: Path) -> None:
+    log = csv(tmp_path / "a.csv", 'prompt,seq\n"a, b\nc ""d""",128\nx,64\n')
+
+    assert percentiles(read(log), "seq", 0, 100) == [64, 128]
+
+
+def test_rows_with_too_few_or_too_many_values_are_damaged_and_others_keep_their_numbers(
+    tmp_path: Path,
+) -> None:
+    log = csv(tmp_path / "a.csv", "batch,seq\n1,2\n3\n4,5\n6,7,8\n9,x\n")
+
+    traffic = read(log)
+
+    assert rejected(traffic) == {"not_a_number": 1, "damaged": 2}
+    assert traffic.rejections["damaged"].first_place.endswith("a.csv:row 2")
+    assert traffic.rejections["not_a_number"].first_place.endswith("a.csv:row 5")
+    assert traffic.row_count == 5
+
+
+def test_texts_that_are_no_utf_8_are_not_a_number_and_do_not_stop_the_file(tmp_path: Path) -> None:
+    log = tmp_path / "a.csv"
+    log.write_bytes(b"seq,prompt\n1,\xff\n\xfe,x\n3,y\n")
+
+    traffic = read(log)
+
+    assert traffic.histogram.values("seq").tolist() == [1, 3]
+    assert rejected(traffic) == {"not_a_number": 1}
+
+
+def test_empty_and_null_texts_are_missing(tmp_path: Path) -> None:
+    log = csv(tmp_path / "a.csv", "seq,x\n1,\n,\nNULL,\n\\N,\n")
+
+    assert rejected(read(log)) == {"missing": 3}
+
+
+def test_a_column_that_comes_twice_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(TunerError, match="has two columns named 'seq'"):
+        read(csv(tmp_path / "a.csv", "seq,seq\n1,2\n"))
+
+
+def test_many_blocks_are_one_file(tmp_path: Path) -> None:
+    text = "seq,filler\n" + "".join(f"{i % 100 + 1},{'x' * 90}\n" for i in range(120_000))
+
+    traffic = read(csv(tmp_path / "a.csv", text + "y,\n"))
+
+    assert traffic.histogram.request_count == 120_000
+    assert traffic.rejections["not_a_number"].first_place.endswith(":row 120001")

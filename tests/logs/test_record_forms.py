@@ -1,0 +1,84 @@
+"""Record forms of other tools, as they stand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.logs.log_files import csv, lines, percentiles, read, rejected
+from tuner.formula import axis_dimension
+from tuner.model import Model, TensorSpec
+
+BATCH, SEQ = axis_dimension("batch"), axis_dimension("seq")
+ENCODER = Model("m", (TensorSpec("ids", "int64", (BATCH, SEQ)), TensorSpec("mask", "int64", (BATCH, SEQ))))
+
+
+def triton_events(request: int, shape: str, mask: str) -> list[dict[str, Any]]:
+    return [
+        {"id": request, "model_name": "m", "model_version": 1},
+        {"id": request, "timestamps": [{"name": "REQUEST_START", "ns": 2_259_961_222_771_924 + request}]},
+        {
+            "id": request,
+            "activity": "TENSOR_QUEUE_INPUT",
+            "tensor": {"name": "ids", "data": "1,2", "shape": shape},
+        },
+        {"id": request, "activity": "TENSOR_QUEUE_INPUT", "tensor": {"name": "mask", "shape": mask}},
+        {"id": request, "activity": "TENSOR_BACKEND_OUTPUT", "tensor": {"name": "y", "shape": "9,9"}},
+    ]
+
+
+@pytest.mark.parametrize("form", ["array", "lines"])
+def test_a_triton_trace_gives_a_request_for_each_traced_id(tmp_path: Path, form: str) -> None:
+    events = [
+        e
+        for pair in zip(triton_events(1, "8,128", "8,128"), triton_events(2, "4,64", "4,65"), strict=True)
+        for e in pair
+    ]
+    events.append({"id": 3, "model_name": "m", "model_version": 1})
+    log = tmp_path / "trace.json"
+    log.write_text(json.dumps(events)) if form == "array" else lines(log, events)
+
+    traffic = read(log, model=ENCODER)
+
+    assert traffic.histogram.sizes.tolist() == [[8, 128]]
+    assert rejected(traffic) == {"inputs_disagree": 1}
+    assert "times are in column 'timestamp_ns', in ns" in traffic.notes
+
+
+def test_perf_analyzers_input_data_are_requests_of_batch_1(tmp_path: Path) -> None:
+    steps = [
+        {"ids": {"content": [1], "shape": [n]}, "mask": {"content": [1], "shape": [n]}} for n in (64, 128)
+    ]
+    log = tmp_path / "data.json"
+    log.write_text(json.dumps({"data": [steps[0], [steps[1]], {"ids": [1, 2]}]}))
+
+    traffic = read(log, model=ENCODER)
+
+    assert traffic.histogram.sizes.tolist() == [[1, 64], [1, 128]]
+    assert rejected(traffic) == {"missing": 1}
+
+
+def test_a_mooncake_trace_counts_milliseconds(tmp_path: Path) -> None:
+    rows = [{"timestamp": t, "input_length": 7, "output_length": 1, "hash_ids": [0]} for t in (0, 3000)]
+
+    traffic = read(lines(tmp_path / "a.jsonl", rows))
+
+    assert traffic.start is not None
+    assert traffic.end is not None
+    assert (traffic.end - traffic.start).total_seconds() == 3
+
+
+def test_an_azure_llm_trace_reads_as_it_stands(tmp_path: Path) -> None:
+    log = csv(
+        tmp_path / "a.csv",
+        "TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:15:46.6805900,374,44\r\n",
+    )
+
+    traffic = read(log)
+
+    assert percentiles(traffic, "seq", 50) == [374]
+    assert traffic.start is not None
+    assert traffic.start.microsecond == 680_590
