@@ -34,9 +34,8 @@ class ServedBy:
 class Batching:
     """The chosen server with its evidence.
 
-    `others` are servers to compare with, the chosen one last. `outcome` and `iterations` say how the set
-    came to fit the sizes that the batcher makes of it. `client_routing` maps the index of a profile to the
-    sizes that the client sends to its model; None for one model. `largest_rounding` is the largest share
+    `others` are all servers that were compared, the chosen one among them. `outcome` and `iterations` say
+    how the set came to fit the sizes that the batcher makes of it. `largest_rounding` is the largest share
     by which an axis was rounded up to a size of the table.
     """
 

@@ -96,14 +96,14 @@ def tune_batching(
         joint = tune_jointly(problem, space, trials=batching.trials, seed=seed, progress=progress)
         found, batcher = joint.best.found, joint.best.batcher
         tried, cycles = len(joint.trials), joint.cycle_count
-    servers = compared_servers(field, problem, default_batcher(space), (batcher, found))
-    chosen = servers[-1]
+    compared = compared_servers(field, problem, default_batcher(space), (batcher, found))
+    chosen, found = compared.chosen, compared.found
     by_profile = {m.profile: m for m in measured}
     return Tuned(
         batching=Batching(
             chosen=chosen,
-            others=servers,
-            server=field.server(batcher),
+            others=compared.servers,
+            server=field.server(compared.batcher),
             objective=batching.objective,
             limit=batching.limit,
             load=batching.load,

@@ -22,6 +22,8 @@ from tuner.traffic.arrivals import Arrivals
 
 ONE_MODEL = "one_model"
 MODEL_PER_PROFILE = "model_per_profile"
+LEAST_GAIN = 0.01
+"""Share of the objective that a less simple server has to gain on the requests that decide."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,31 +45,51 @@ class Field:
         return Server(batcher=batcher, contexts=self.contexts, concurrency=self.concurrency)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """Every server on the requests that decide, and the one to choose with how it was tuned."""
+
+    servers: tuple[ServedBy, ...]
+    chosen: ServedBy
+    batcher: Batcher
+    found: FixedPoint
+
+
 def compared_servers(
     field: Field, problem: BatchingProblem, default: Batcher, tuned: tuple[Batcher, FixedPoint]
-) -> tuple[ServedBy, ...]:
-    """Every server on the requests that decide; the last one is the one to choose."""
+) -> Compared:
+    """The tuned batcher has to beat Triton's defaults where both were not tuned: on the later requests.
+
+    So has an engine for each profile to beat one with all. What is simpler stays where less than
+    `LEAST_GAIN` is gained.
+    """
     batcher, found = tuned
-    rows = found.judged.rows
     if batcher.kind == "fifo":
-        return (_served(field, "no batching", rows, FIFO),)
-    servers = [
-        _served(field, "no batching", fixed_point(problem, field.server(FIFO)).judged.rows, FIFO),
-        _by_rule_max(field, default),
-        _served(
-            field,
-            "tuned profiles, Triton's defaults",
-            fixed_point(problem, field.server(default)).judged.rows,
-            default,
-        ),
+        only = _served(field, "no batching", found.judged.rows, FIFO)
+        return Compared((only,), only, batcher, found)
+    plain = fixed_point(problem, field.server(default))
+    alone = fixed_point(problem, field.server(FIFO)).judged.rows
+    entered = [
+        (_served(field, "tuned profiles, Triton's defaults", plain.judged.rows, default), default, plain),
+        (_served(field, "tuned together", found.judged.rows, batcher), batcher, found),
     ]
-    joint = [_served(field, "tuned together", rows, batcher)]
-    if len(rows) > 1:
-        joint.append(_model_per_profile(field, rows, batcher, found))
-    objective = problem.objective
-    # Of two that are alike the single model stays: it is the simpler deployment.
-    joint.sort(key=lambda served: -value_of(objective, served.replay, served.capacity), reverse=False)
-    return (*servers, *joint)
+    if len(found.judged.rows) > 1:
+        entered.append((_model_per_profile(field, found.judged.rows, batcher, found), batcher, found))
+    best = entered[0]
+    for other in entered[1:]:
+        if _is_better(problem.objective, other[0], best[0]):
+            best = other
+    servers = (
+        _served(field, "no batching", alone, FIFO),
+        _by_rule_max(field, default),
+        *(served for served, _, _ in entered),
+    )
+    return Compared(servers, *best)
+
+
+def _is_better(objective: str, ours: ServedBy, theirs: ServedBy) -> bool:
+    old = value_of(objective, theirs.replay, theirs.capacity)
+    return value_of(objective, ours.replay, ours.capacity) < old - LEAST_GAIN * abs(old)
 
 
 def served_by_nearest(field: Field, profiles: ProfileSet, batcher: Batcher, arrivals: Arrivals) -> ServedBy:

@@ -14,7 +14,7 @@ UNKNOWN = "-"
 
 
 def batching_view(batching: Batching) -> RenderableType:
-    """The table of servers and the sentences that it needs; the last server is the recommended one."""
+    """The table of servers and the sentences that it needs; the recommended server is in bold."""
     return Group(servers_table(batching), *(Text(line) for line in sentences(batching)))
 
 
@@ -61,6 +61,7 @@ def _ms(value: float | None) -> str:
 
 def sentences(batching: Batching) -> Iterator[str]:
     """How the set came to fit its batches, and how the replay compares with the log."""
+    yield f"recommended: {batching.chosen.name}, {batching.chosen.batcher}"
     yield (
         f"profiles and batches {'settled' if batching.outcome == 'converged' else 'took turns'} after "
         f"{batching.iterations} replays; {batching.trial_count} batchers tried for {batching.objective}"
