@@ -103,6 +103,11 @@ class Counted:
         if rows is None:
             _add_up(self.skipped, {OUTSIDE_WINDOW: block.row_count})
             return
+        if rows.times is not None:
+            # Of all rows, used or not: what is told must not depend on how the rows were cut into blocks.
+            self.time_units |= rows.times.units
+            self.has_zoneless |= rows.times.has_zoneless
+            self.unreadable_time_count += rows.times.unreadable_count
         keep = self._in_window(rows.times, file)
         keep = self._without_rejected(rows, keep, (file.name, block))
         keep = self._without_zero_counts(rows, keep)
@@ -178,9 +183,6 @@ class Counted:
             return np.full(rows.row_count if numbers is None else len(numbers), file.snapshot)
         if times is None:
             return _untimed(rows.row_count if numbers is None else numbers, block.first_row, file)
-        self.time_units |= times.units
-        self.has_zoneless |= times.has_zoneless
-        self.unreadable_time_count += times.unreadable_count
         us = times.us if numbers is None else times.us[numbers]
         least, largest = int(us.min()), int(us.max())
         if least == NO_TIME:
@@ -200,10 +202,10 @@ class Counted:
         self, marks: Int64Array, sizes: tuple[Int64Array, ...], weights: Int64Array | None
     ) -> None:
         """Rows with a time are put in buckets; the two marks of the others are buckets of their own."""
-        timed = marks > UNTIMED_HOLDOUT
-        if timed.all():
+        if int(marks.min()) > UNTIMED_HOLDOUT:
             self.tally.add(count_rows(marks, self.tally.width_us, sizes, weights))
             return
+        timed = marks > UNTIMED_HOLDOUT
         for here, width_us in ((timed, self.tally.width_us), (~timed, 1)):
             if here.any():
                 picked = tuple(values[here] for values in sizes)
