@@ -43,7 +43,8 @@ def _sentences(batching: Json) -> Iterator[str]:
     yield (
         f"Batcher {batching['batcher']}: batches of at most {batching['max_batch_size']} requests, "
         f"preferred sizes {preferred}, {batching['max_queue_delay_microseconds']:,} µs of delay at most; "
-        f"{instances} execution context{'s' if instances > 1 else ''}, {batching['deployment'].replace('_', ' ')}."
+        f"{instances} execution context{'s' if instances > 1 else ''}, "
+        f"{batching['deployment'].replace('_', ' ')}."
     )
     rate = batching.get("arrival_rate_rps")
     arriving = "" if rate is None else f", {rate:,.0f} requests/s"
