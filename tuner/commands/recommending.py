@@ -163,7 +163,9 @@ def check_outputs(given: dict[str, Any]) -> None:
         from tuner.replay import compiled  # noqa: F401  # importing it says what is missing
     check_writable(given["out"])
     if given["report"] is not None:
-        check_writable(given["report"])
+        from tuner.commands.report import check_report, format_of
+
+        check_report(given["report"], format_of(None, given["report"]))
     if given["to"] is not None:
         export_options.check_export(given)
 
