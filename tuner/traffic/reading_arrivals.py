@@ -43,7 +43,7 @@ def read_arrivals(settings: LogSettings, model: Model | None, latency: str | Non
             "a replay needs the time of each request, and no column is known as one; name it with --time COLUMN"
         )
     column = _latency_column(logs, latency)
-    rules = rules_of(logs)
+    rules = rules_of(logs, model)
     parts = [
         _part(file, columns, rules, (logs, column))
         for file, columns in zip(logs.files, logs.columns, strict=True)
@@ -68,11 +68,12 @@ def _part(
 ) -> ArrivalPart:
     logs, latency = context
     names = (*columns.names, latency) if latency is not None else columns.names
+    wanted_names = tuple(dict.fromkeys(names))
     runnable = Runnable(logs.model, logs.axes)
     window = window_of(logs.settings)
     blocks = (
         _block(block, clean_rows(block, columns, rules), runnable, latency)
-        for piece in file.pieces(Wanted(tuple(dict.fromkeys(names)), columns.time, window))
+        for piece in file.pieces(Wanted(wanted_names, columns.time, columns.time_unit, window))
         for block in piece()
         if not block.is_outside_window
     )
