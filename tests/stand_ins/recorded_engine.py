@@ -71,7 +71,8 @@ class RecordedRunner:
         flat = read_flat(RECORDED)
         source = RecordedSource(flat.model, flat.engines)
         curves: dict[int, Mapping[Mode, Curve]] = {}
-        self.delay_s = SLOW_S if (plan_path.parent / "slow").exists() else 0.0
+        slow = ("slow", "slow_timing")
+        self.delay_s = SLOW_S if any((plan_path.parent / name).exists() for name in slow) else 0.0
         for index, bounds in enumerate(json.loads(plan_path.read_text())):
             profile = OptimizationProfile(*(Size(AXES, tuple(b)) for b in bounds))
             measured = source.measure(profile, np.zeros((0, 2), np.int64))

@@ -24,8 +24,8 @@ from tuner.measurements.measure_wire import MeasureJob
 from tuner.measurements.measurement import BuiltEngine, Measurement
 from tuner.measurements.measuring import SwitchCosts, Visiting
 from tuner.measurements.outputs import OutputError, wrong_outputs
+from tuner.measurements.records import Records
 from tuner.measurements.runner import ContextsTiming, SizeTask
-from tuner.measurements.store import Store
 from tuner.model import Model
 from tuner.profiles.profile import ProfileSet
 
@@ -64,7 +64,7 @@ class Bench:
 
     model: Model
     model_path: Path
-    store: Store
+    store: Records
     tools: Tools
     fill: InputFill
     choices: BuildChoices = dataclasses.field(default_factory=BuildChoices)

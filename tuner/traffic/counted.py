@@ -103,6 +103,11 @@ class Counted:
         if rows is None:
             _add_up(self.skipped, {OUTSIDE_WINDOW: block.row_count})
             return
+        if rows.times is not None:
+            # Of all rows, used or not: what is told must not depend on how the rows were cut into blocks.
+            self.time_units |= rows.times.units
+            self.has_zoneless |= rows.times.has_zoneless
+            self.unreadable_time_count += rows.times.unreadable_count
         keep = self._in_window(rows.times, file)
         keep = self._without_rejected(rows, keep, (file.name, block))
         keep = self._without_zero_counts(rows, keep)
@@ -184,9 +189,6 @@ class Counted:
             return np.full(rows.row_count if numbers is None else len(numbers), file.snapshot), None
         if times is None:
             return _untimed(rows.row_count if numbers is None else numbers, block.first_row, file), None
-        self.time_units |= times.units
-        self.has_zoneless |= times.has_zoneless
-        self.unreadable_time_count += times.unreadable_count
         us = times.us if numbers is None else times.us[numbers]
         span = span_of(us)
         if span.first_us != NO_TIME:
