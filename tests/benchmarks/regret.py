@@ -1,13 +1,13 @@
 """Builds until the best set of what was measured is within 2 % of the best set there is, for each sampler.
 
     python tests/benchmarks/regret.py [encoder|ranker|made-up] [--seeds N] [--samplers curves,tpe,random]
-                                      [--traces FOLDER]
+                                      [--profiles 1,2,3] [--traces FOLDER]
 
 `encoder` and `ranker` are the recorded grids; the seed shakes the shares of each mix of traffic. With a
 folder of real traces at hand, `encoder` is also run on their own lengths. `made-up` are families of
 engines with known curves, denser, in one to three axes. Beside every sampler stands random order over
 the same candidates, drawn many times without a study. Every search is a real one: an Optuna study, ask
-and tell.
+and tell, kept in memory.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import optuna
 from numpy.typing import NDArray
 
 from tests.search.problems import BATCHES, ENCODER, LENGTHS, MIXES, RANKER, encoder_mix, judge_of, recorded
@@ -28,7 +29,7 @@ from tuner.measurements.source import MeasuredProfile, ProfileSource
 from tuner.profiles.rules import SINGLE_PROFILE_RULES
 from tuner.replay.score import LatencyTable, latency_table
 from tuner.search.compose import best_set
-from tuner.search.search import Problem, SearchSettings, search
+from tuner.search.search import Problem, SearchSettings, search_in
 from tuner.search.space import space_of_candidates
 from tuner.search.study import Trial
 from tuner.traffic.histogram import SizeHistogram
@@ -85,7 +86,7 @@ def searched(arena: Arena, sampler: str, most: int, seed: int, builds: int) -> l
 
     settings = SearchSettings(max_profiles=most, builds=builds, seed=seed, sampler=sampler, stops_early=False)
     with contextlib.suppress(Enough):
-        search(arena.problem, settings, arena.source, "sqlite://", note)
+        search_in(optuna.create_study(), arena.problem, settings, arena.source, note)
     return values
 
 
@@ -176,11 +177,13 @@ def curve_text(regrets: NDArray[np.float64]) -> str:
     return " ".join(f"{100 * value:5.1f}" for value in np.median(regrets, axis=0))
 
 
-def benchmark(grid: str, samplers: Sequence[str], seeds: int, traces: Path | None) -> None:
+def benchmark(
+    grid: str, samplers: Sequence[str], profiles: Sequence[int], seeds: int, traces: Path | None
+) -> None:
     arenas = [list(ARENAS[grid](seed, traces)) for seed in range(seeds)]
     builds = max(len(a.problem.space.opts) for a in arenas[0])
     print(f"# {grid}: {seeds} seeds x {', '.join(a.name for a in arenas[0])}")
-    for most in (1, 2, 3):
+    for most in profiles:
         print(f"\nK = {most}{'builds until within 2 %: median  90th  most':>60s}")
         for place in range(len(arenas[0])) if grid == "made-up" else (None,):
             chosen = [
@@ -209,10 +212,13 @@ def benchmark(grid: str, samplers: Sequence[str], seeds: int, traces: Path | Non
 
 
 if __name__ == "__main__":
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("grid", choices=ARENAS, nargs="?", default="encoder")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--samplers", default="curves,tpe,random")
+    parser.add_argument("--profiles", default="1,2,3")
     parser.add_argument("--traces", type=Path)
     given = parser.parse_args()
-    benchmark(given.grid, given.samplers.split(","), given.seeds, given.traces)
+    counts = [int(count) for count in given.profiles.split(",")]
+    benchmark(given.grid, given.samplers.split(","), counts, given.seeds, given.traces)

@@ -158,3 +158,5 @@ def _print_tables(given: dict[str, Any], found: Recommendation) -> None:
 
     results().print(recommendation_view(found, explain=given["explain"]))
     print(f"written: {given['out']}")
+    if given["report"] is not None:
+        print(f"written: {given['report']}")

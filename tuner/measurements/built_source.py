@@ -152,7 +152,7 @@ class BuiltSource:
             self._used.setdefault(f"{spec.key}.{last.repeat}", RecordedEngine(last, ()))
             return FailedProfile(profile=profile, kind=last.outcome, reason=last.reason or "not known")
         try:
-            built = self._openable(profile, built)
+            built = list(self._openable(profile, built))
             reason = self._why_stopped(profile, built, stop) if stop is not None else None
             if reason is not None:
                 return FailedProfile(profile=profile, kind=PRUNED, reason=reason)
@@ -182,8 +182,10 @@ class BuiltSource:
         ]
         heaviest = np.argsort(weights, kind="stable")[: max(2, len(sizes) // FIRST_PART)]
         self._fill_in(built[-1], sizes[np.sort(heaviest)])
-        partly = measured_profile(profile, [self._bench.recorded(engine) for engine in built])
-        return stop(partly.curves[Mode.ENQUEUE])
+        recorded = [self._bench.recorded(engine) for engine in built]
+        for one in recorded:  # a build counts, whatever comes of it
+            self._used[f"{one.engine.spec.key}.{one.engine.repeat}"] = one
+        return stop(measured_profile(profile, recorded).curves[Mode.ENQUEUE])
 
     def _timed(self, profile: OptimizationProfile, built: Sequence[BuiltEngine]) -> MeasuredProfile:
         grid = choose_grid(self._histogram, profile)

@@ -57,6 +57,7 @@ class SourceFacts:
     """Where the curves of a source come from; goes into every document. None is a fact not known.
 
     `origin` is `recorded` or `measured`, `measured_on` the last date (ISO) of its measurements.
+    `switch_ms` is what it costs to serve a request with another profile than the one before it.
     """
 
     origin: str
@@ -66,6 +67,7 @@ class SourceFacts:
     measured_on: str | None
     build_count: int
     measurement_count: int
+    switch_ms: float | None = None
 
 
 Stop = Callable[[Curve], str | None]

@@ -174,6 +174,7 @@ def _alternatives(
         model=source.model,
         bounds=scored.bounds,
         max_profiles=settings.search.max_profiles,
+        switch_ms=source.facts.switch_ms or 0.0,
     )
     return {
         policy: evaluate(

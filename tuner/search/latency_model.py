@@ -26,6 +26,8 @@ recorded models, whose opts reach from 1 to 4096 (ranker) and from 32 to 32768 t
 SLOPE_SPREAD = np.array([0.06, 0.03])
 BUILD_NOISE = 0.02
 """Spread of log latency between builds of one profile (fact 5 of the measurements)."""
+STEADY = 1e-6
+"""Added to a covariance's diagonal so that it can be factored."""
 FREE_LEVEL = 3.0
 """Spread of `base`: so wide that the data alone decide."""
 BASE_SLOPE = 0.5 * np.log(2)
@@ -68,7 +70,8 @@ class LatencyModel:
         """Draws of the latencies of all opts at all sizes in ms, shape (count, opts, sizes).
 
         `rows` are the measured opts, `latency_ms` their times, shape (rows, sizes); a missing time (nan) is
-        filled by what the other rows have there. Draws repeat the times of measured opts.
+        filled by what the other rows have there. Draws repeat the times of measured opts. They leave out the
+        noise of builds: a lucky one is not worth searching for, since the recommended set is built anew.
         """
         measured = _filled(np.log(latency_ms)) if len(rows) else np.zeros((0, len(self._sizes)))
         fit = self._best_fit(rows, measured)
@@ -81,7 +84,7 @@ class LatencyModel:
             weights = fit.opt_covariance[:, rows] @ fit.inverse
             mean = mean + np.einsum("om,nms->nos", weights, measured[None] - mean[:, rows])
             covariance = covariance - weights @ fit.opt_covariance[rows]
-        root = np.linalg.cholesky(_symmetric(covariance) + (BUILD_NOISE**2 + 1e-6) * np.eye(len(covariance)))
+        root = np.linalg.cholesky(_symmetric(covariance) + STEADY * np.eye(len(covariance)))
         draws = generator.standard_normal((count, len(covariance), len(self._sizes)))
         result = np.exp(mean + root @ draws @ self._size_root.T)
         if len(rows):

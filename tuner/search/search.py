@@ -134,9 +134,20 @@ def search(
             with holding_study(storage.engine, name):
                 study = open_study(name, storage)
                 fail_trials_of_dead_runs(study)
-                return _Search(problem, settings, source, study).run(progress)
+                return search_in(study, problem, settings, source, progress)
         finally:
             storage.engine.dispose()
+
+
+def search_in(
+    study: optuna.Study,
+    problem: Problem,
+    settings: SearchSettings,
+    source: ProfileSource,
+    progress: Callable[[Trial, int], None] | None = None,
+) -> SearchResult:
+    """Run a study, wherever it is stored; the caller sees to it that nobody else works on it."""
+    return _Search(problem, settings, source, study).run(progress)
 
 
 @dataclass(frozen=True, slots=True)

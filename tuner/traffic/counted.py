@@ -202,10 +202,10 @@ class Counted:
         self, marks: Int64Array, sizes: tuple[Int64Array, ...], weights: Int64Array | None
     ) -> None:
         """Rows with a time are put in buckets; the two marks of the others are buckets of their own."""
-        timed = marks > UNTIMED_HOLDOUT
-        if timed.all():
+        if int(marks.min()) > UNTIMED_HOLDOUT:
             self.tally.add(count_rows(marks, self.tally.width_us, sizes, weights))
             return
+        timed = marks > UNTIMED_HOLDOUT
         for here, width_us in ((timed, self.tally.width_us), (~timed, 1)):
             if here.any():
                 picked = tuple(values[here] for values in sizes)
