@@ -73,7 +73,7 @@ class Outlook:
 
     `expected` is the expected improvement of each opt in ms, shape (opts,), 0 for those measured. `chance`
     is that of an improvement by more than 1 % by any further build, `gap` the expected improvement by the
-    best of them, both as shares. `low_ms` are optimistic latencies, shape (opts, sizes).
+    best of them, both as shares. `low_ms` are the least latencies of any draw, shape (opts, sizes).
     """
 
     expected: FloatArray
@@ -101,7 +101,7 @@ def look_out(
     model = LatencyModel(opts, judge.histogram.sizes)
     needs_sort = judge.objective != "gpu_time" or bool(judge.service_slos)
     paths = model.paths(rows, latency, generator, PATHS_OF_PERCENTILES if needs_sort else PATHS)
-    low = np.quantile(paths, 0.05, axis=0)
+    low = paths.min(axis=0)
     if len(rows) == 0:
         return Outlook(-worth(judge, paths).mean(axis=0), 1.0, 1.0, low, np.inf, _nothing(judge))
     served = np.where(np.isfinite(latency), latency, np.inf)
