@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {
         *("recommendation", "traffic", "profiles", "engines", "measurements", "replay", "search", "model"),
     },
-    "cluster": {"logs", "traffic", "engines", "measurements"},
+    "cluster": {"logs", "traffic", "profiles", "engines", "measurements", "model"},
 }
 
 

@@ -158,22 +158,12 @@ def built_and_timed(
 
 
 GRID = tuple(itertools.product(SMALL_BATCHES, SEQUENCES))
-SHARED_OPTS = ((4, 128), (64, 512), (1, 128), (16, 32))
-
-
-def agreement(folder: Path) -> int:
-    """Encoder engines at opts that were recorded, on the grid that was recorded."""
-    with open_store(url(folder)) as store:
-        bench = bench_of("encoder", folder, store)
-        for opt in SHARED_OPTS:
-            built_and_timed(bench, encoder_over(opt), GRID)
-    return 0
 
 
 def first(folder: Path) -> int:
-    """One engine of it, for a first visit."""
+    """One encoder engine at an opt that was recorded, for a first visit."""
     with open_store(url(folder)) as store:
-        built_and_timed(bench_of("encoder", folder, store), encoder_over(SHARED_OPTS[0]), GRID)
+        built_and_timed(bench_of("encoder", folder, store), encoder_over((4, 128)), GRID)
     return 0
 
 
@@ -203,39 +193,54 @@ def _times(measurements: Sequence[Measurement], mode: Mode, fill: str) -> dict[S
 
 
 def export(folder: Path) -> int:
-    """The store's content as small Parquet files, one a model."""
+    """The store's content as small Parquet files, one a model; `earlier_*.parquet` of other visits joins."""
     with open_store(url(folder)) as store:
         for model in store.models():
-            built = [engine for engine in store.engines(model.content_hash) if engine.is_built]
-            recorded = [RecordedEngine(e, tuple(store.measurements(e.spec.key, e.repeat))) for e in built]
+            recorded = [_recorded(store, e) for e in store.engines(model.content_hash) if e.is_built]
             timed = [one for one in recorded if one.measurements]
             kinds = Counter(c.split(":")[0] for r in timed for m in r.measurements for c in m.caveats)
             count = sum(len(r.measurements) for r in timed)
             print(f"{model.name}: {len(timed)} engines, {count} measurements, caveats {dict(kinds)}")
+            earlier = folder / f"earlier_{model.name}.parquet"
+            if earlier.exists():
+                timed += [_renamed(one) for one in read_flat(earlier).engines]
             if timed:
-                write_flat(folder / f"h200_own_{model.name}.parquet", model, timed)
+                write_flat(folder / f"h200_built_{model.name}.parquet", model, timed)
     return 0
+
+
+def _recorded(store: Store, engine: BuiltEngine) -> RecordedEngine:
+    """An engine with its measurements of one input fill: the flat form has one row a size."""
+    measured = store.measurements(engine.spec.key, engine.repeat)
+    own = tuple(m for m in measured if m.input_fill == measured[0].input_fill)
+    return RecordedEngine(engine, own)
+
+
+def _renamed(one: RecordedEngine) -> RecordedEngine:
+    name = f"{one.engine.name} earlier"
+    return RecordedEngine(dataclasses.replace(one.engine, name=name), one.measurements)
 
 
 def report(folder: Path) -> int:
-    """The tables, from the Parquet files in the folder."""
-    path = folder / "h200_own_encoder.parquet"
-    own = {e.engine.name: e for e in read_flat(path).engines}
+    """How the encoder's engines compare with recorded ones, and with another build of their own."""
+    own = read_flat(folder / "h200_built_encoder.parquet").engines
     recorded = read_flat(RECORDED / "h200_trt86_encoder6.parquet").engines
-    print("| opt | mode | sizes | ratio p5 | median | p95 |\n|---|---|---|---|---|---|")
-    for opt in SHARED_OPTS:
-        theirs = [e for e in recorded if _is_whole(e.engine, opt)]
-        ours = [e for e in own.values() if _is_whole(e.engine, opt)]
-        for mode in Mode if ours and theirs else ():
-            ratios = _ratios(ours[0], theirs[0], mode)
-            low, middle, high = np.quantile(ratios, [0.05, 0.5, 0.95])
-            cells = f"{len(ratios)} | {low:.3f} | {middle:.3f} | {high:.3f}"
-            print(f"| {opt[0]}x{opt[1]} | {mode} | {cells} |")
+    print("| opt | compared with | mode | sizes | ratio p5 | median | p95 |\n|---|---|---|---|---|---|---|")
+    for i, one in enumerate(own):
+        others = [("recorded", other) for other in recorded] + [("own", other) for other in own[i + 1 :]]
+        for whose, other in others:
+            if one.engine.spec.profiles != other.engine.spec.profiles or len(one.engine.spec.profiles) > 1:
+                continue
+            for mode in Mode:
+                ratios = _ratios(one, other, mode)
+                low, middle, high = np.quantile(ratios, [0.05, 0.5, 0.95])
+                cells = f"{len(ratios)} | {low:.3f} | {middle:.3f} | {high:.3f}"
+                print(f"| {_opt(one)} | {whose} {other.engine.name} | {mode} | {cells} |")
     return 0
 
 
-def _is_whole(engine: BuiltEngine, opt: tuple[int, int]) -> bool:
-    return engine.spec.profiles.profiles == (encoder_over(opt),)
+def _opt(one: RecordedEngine) -> str:
+    return one.engine.spec.profiles.profiles[0].opt.short
 
 
 def _ratios(ours: RecordedEngine, theirs: RecordedEngine, mode: Mode) -> list[float]:
@@ -253,7 +258,6 @@ STEPS: dict[str, Callable[[Path], int]] = {
     "resnet": lambda folder: recommended("resnet", folder),
     "failures": failures,
     "first": first,
-    "agreement": agreement,
     "repeats": repeats,
     "export": export,
     "report": report,

@@ -94,8 +94,16 @@ def test_a_locale_without_the_characters_is_no_error(shell: Shell) -> None:
     assert b"Recommended" in done.stdout
 
 
+def test_a_name_that_looks_like_markup_is_shown_as_it_is(shell: Shell) -> None:
+    (shell.folder / "log.jsonl").write_text('{"[/red]": 4, ":smile:": 8}\n' * 5)
+    axes = ("--axis", "[/red]=[/red]", "--axis", ":smile:=:smile:")
+    ran = shell.tuner("recommend", "--logs", "log.jsonl", *axes, "--rule", "p90")
+    assert ran.exit_code == 0, ran.err
+    assert "Recommended profiles ([/red], :smile:)" in ran.out
+
+
 @pytest.mark.parametrize(
-    ("words", "wanted"), [("tuner re", {"recommend", "report"}), ("tuner report --fo", {"--format"})]
+    ("words", "wanted"), [("tuner reco", {"recommend"}), ("tuner report --fo", {"--format"})]
 )
 def test_the_shell_completes_commands_and_options(words: str, wanted: set[str], tmp_path: Path) -> None:
     environment = {

@@ -37,7 +37,7 @@ def test_drift_coverage_shift_and_what_is_not_known_are_told(sample: Written) ->
     assert section is not None
     told = " ".join(section.sentences)
     for words in (
-        "has drifted: the sizes have moved",
+        "calls for a search: the sizes have moved",
         "2.0 % of the requests",
         "20.0 % (95 % interval 10.0 % to",
     ):
@@ -59,12 +59,12 @@ def test_without_a_deployed_set_there_is_no_such_section(sample: Written) -> Non
     assert night_section(sample.document) is None
 
 
-def test_a_quiet_night_keeps_and_says_that_nothing_moved(sample: Written) -> None:
+def test_a_quiet_night_says_that_there_is_no_reason_to_search(sample: Written) -> None:
     calm = CHECK | {"drift": False, "reasons": [], "shift": None, "loss_unknown": None}
     document = night(sample, check=calm, candidate=None, decision="keep")
     section = night_section(document)
     assert section is not None
-    assert section.sentences[0] == "The traffic has not drifted."
+    assert section.sentences[0] == "The check finds no reason to search."
     assert section.parts == ()
 
 

@@ -6,7 +6,7 @@ import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.progress import (
@@ -20,11 +20,14 @@ from rich.progress import (
 
 WIDTH_WITHOUT_TERMINAL = 120
 
+# Names from logs and models are shown as they are: `[red]` is no colour, and `[/]` no error.
+_PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+
 
 def results() -> Console:
     """Console for results; a fixed width where stdout is no terminal, so that piped tables stay whole."""
     _forgive(sys.stdout)
-    return Console(width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL, highlight=False)
+    return Console(width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL, **_PLAIN)
 
 
 def _forgive(stream: TextIO) -> None:
@@ -36,9 +39,8 @@ def _forgive(stream: TextIO) -> None:
 def messages() -> Console:
     """Console for what a person should know besides the results."""
     _forgive(sys.stderr)
-    return Console(
-        stderr=True, width=None if sys.stderr.isatty() else WIDTH_WITHOUT_TERMINAL, highlight=False
-    )
+    width = None if sys.stderr.isatty() else WIDTH_WITHOUT_TERMINAL
+    return Console(stderr=True, width=width, **_PLAIN)
 
 
 @contextmanager
@@ -49,12 +51,12 @@ def progress_bar(
 
     The phase stands first, then how many of how many where that can be counted, the time so far and left.
     """
-    console = Console(stderr=True)
+    console = Console(stderr=True, **_PLAIN)
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
         *([MofNCompleteColumn()] if is_counted else []),
-        TextColumn("{task.fields[doing]}"),
+        TextColumn("{task.fields[doing]}", markup=False),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(compact=True),

@@ -26,21 +26,10 @@ def history(
     if as_json:
         _print_json(nights)
         return
-    from rich.table import Table
-
     from tuner.commands.console import results
+    from tuner.report.history_view import history_view
 
-    table = Table(title=f"{len(nights)} nights", title_justify="left")
-    for heading in ("night", "decided", "decision", "gain", "shift", "builds", "GPU min", "reason"):
-        table.add_column(heading, justify="left" if heading in ("decision", "reason") else "right")
-    for one in nights:
-        numbers = (_percent(one.gain), _percent(one.shift), str(one.build_count), f"{one.gpu_s / 60:.1f}")
-        table.add_row(str(one.number), one.decided_at[:16], one.decision, *numbers, one.reason)
-    results().print(table)
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.1%}"
+    results().print(history_view(nights))
 
 
 def _print_json(nights: list[HistoryEntry]) -> None:

@@ -123,6 +123,9 @@ class TensorRT:
         if parser.parse_from_file(path):
             return
         errors = [parser_error_text(parser.get_error(i)) for i in range(parser.num_errors)]
+        unknown = unsupported_nodes(parser, path)
+        if unknown:
+            errors.append(f"operators without support: {', '.join(unknown)}; replace them or give a plugin")
         raise BuildFailed(
             f"TensorRT cannot parse {path}: " + ("; ".join(errors) or "no reason given"), "parser"
         )
@@ -177,6 +180,18 @@ class TensorRT:
 
     def tensor_is_on_host(self, engine: trt.ICudaEngine, name: str) -> bool:
         return bool(engine.get_tensor_location(name) == self.module.TensorLocation.HOST)
+
+
+def unsupported_nodes(parser: trt.OnnxParser, path: str) -> list[str]:
+    """Every node whose operator the parser does not know; it stops itself at the first of them."""
+    import onnx
+
+    nodes = enumerate(onnx.load(path, load_external_data=False).graph.node)
+    return [
+        f"node {number} '{node.name}' ({node.op_type})"
+        for number, node in nodes
+        if not parser.supports_operator(node.op_type)
+    ]
 
 
 def parser_error_text(error: trt.ParserError) -> str:

@@ -19,14 +19,15 @@ import pyarrow.json as pj
 from tuner.errors import DamagedFile
 from tuner.logs.block import Block, Column
 from tuner.logs.fast_lines import can_read_fast, fast_pieces
-from tuner.logs.file_start import START_BYTES, FileStart, PlainBytes, plain_bytes
+from tuner.logs.file_start import START_BYTES, FileStart, PlainBytes, plain_bytes, reading
 from tuner.logs.layout import Layout, Place, layout_of_objects, take_column, take_value
-from tuner.logs.log_file import LogFile, Piece, Wanted, known_names
+from tuner.logs.log_file import LogFile, Piece, Spans, Wanted, known_names
 from tuner.logs.record_forms import is_record_form
 from tuner.logs.sources import Source
 
 BLOCK_BYTES = 4 << 20
 LONGEST_LINE_BYTES = 128 << 20
+_LOOK_BACK_BYTES = 64 << 10
 _BOM = b"\xef\xbb\xbf"
 _SAMPLE_LINES = 1000
 
@@ -42,7 +43,11 @@ def open_json_lines(source: Source, start: FileStart) -> LogFile | None:
     fast = None
     if can_read_fast(source, start.compression, layout):
         fast = partial(fast_pieces, source, layout, 1 + sum(map(len, sample)) / len(sample))
-    return LogFile(source, "json lines", layout, pieces, row_word="line", fast_pieces=fast)
+    spans = None
+    if start.compression is None:
+        blocks = -(-source.byte_count // BLOCK_BYTES)
+        spans = Spans(blocks, BLOCK_BYTES, partial(LineSpan, source, layout), are_numbered=False)
+    return LogFile(source, "json lines", layout, pieces, row_word="line", fast_pieces=fast, spans=spans)
 
 
 def _sample(source: Source, start: FileStart) -> list[bytes]:
@@ -76,22 +81,83 @@ def _parsed(line: bytes) -> Any:
 
 
 def _pieces(source: Source, compression: str | None, layout: Layout, wanted: Wanted) -> Iterator[Piece]:
-    names = known_names(wanted.names, layout)
+    places = _places(layout, wanted)
     with plain_bytes(source, compression) as stream:
         first_line, position = 0, 0
-        for lines in _blocks_of_lines(source, stream):
+        for lines in _blocks_of_lines(source, _chunks(stream)):
             consumed = stream.position() - position
             position += consumed
-            yield partial(_read_block, lines, (first_line, consumed), {name: layout[name] for name in names})
+            yield partial(_read_block, lines, (first_line, consumed), places)
             first_line += lines.count(b"\n")
 
 
-def _blocks_of_lines(source: Source, stream: PlainBytes) -> Iterator[bytes]:
-    kept: list[bytes] = []
-    is_first = True
+def _places(layout: Layout, wanted: Wanted) -> dict[str, Place]:
+    return {name: layout[name] for name in known_names(wanted.names, layout)}
+
+
+class LineSpan:
+    """The lines that end in the blocks of bytes from `start` up to `end`, in the blocks of the whole file.
+
+    A line that goes on past the end belongs to the span in which it ends.
+    """
+
+    def __init__(self, source: Source, layout: Layout, wanted: Wanted, start: int, end: int) -> None:
+        self.row_count = 0
+        self._source = source
+        self._places = _places(layout, wanted)
+        self._from = start * BLOCK_BYTES
+        self._until = min(end * BLOCK_BYTES, source.byte_count)
+
+    def __iter__(self) -> Iterator[Piece]:
+        source, first_line = self._source, 0
+        with reading(source), source.filesystem.open_input_file(source.path) as file:
+            kept = _start_of_line(source, file, self._from)
+            has_end = self._until == source.byte_count
+            for lines in _blocks_of_lines(source, self._chunks(file), kept, has_end=has_end):
+                yield partial(_read_block, lines, (first_line, len(lines)), self._places)
+                first_line += lines.count(b"\n")
+        self.row_count = first_line
+
+    def _chunks(self, file: Any) -> Iterator[bytes]:
+        file.seek(self._from)
+        for position in range(self._from, self._until, BLOCK_BYTES):
+            chunk = bytes(file.read(min(BLOCK_BYTES, self._until - position)))
+            yield chunk if position else chunk.removeprefix(_BOM)
+
+
+def _start_of_line(source: Source, file: Any, position: int) -> bytes:
+    """What stands before a position on its line; nothing where a line starts there."""
+    start = position
+    kept = b""
+    while start > 0:
+        step = min(_LOOK_BACK_BYTES, start)
+        start -= step
+        file.seek(start)
+        before = bytes(file.read(step))
+        end = before.rfind(b"\n") + 1
+        kept = before[end:] + kept
+        if end:
+            break
+        if len(kept) > LONGEST_LINE_BYTES:
+            raise _too_long(source)
+    return kept.removeprefix(_BOM) if start == 0 else kept
+
+
+def _chunks(stream: PlainBytes) -> Iterator[bytes]:
+    yield stream.read(BLOCK_BYTES).removeprefix(_BOM)
     while chunk := stream.read(BLOCK_BYTES):
-        if is_first:
-            chunk, is_first = chunk.removeprefix(_BOM), False
+        yield chunk
+
+
+def _blocks_of_lines(
+    source: Source, chunks: Iterator[bytes], start: bytes = b"", *, has_end: bool = True
+) -> Iterator[bytes]:
+    """Whole lines: a block for each chunk in which a line ends. `start` stands before the first chunk.
+
+    What is left is a line too where the file ends with the last chunk.
+    """
+    kept: list[bytes] = [start] if start else []
+    for chunk in chunks:
         end = chunk.rfind(b"\n") + 1
         if end:
             yield b"".join((*kept, chunk[:end]))
@@ -99,9 +165,13 @@ def _blocks_of_lines(source: Source, stream: PlainBytes) -> Iterator[bytes]:
         if end < len(chunk):
             kept.append(chunk[end:])
         if sum(map(len, kept)) > LONGEST_LINE_BYTES:
-            raise DamagedFile(source.name, f"has a line of over {LONGEST_LINE_BYTES >> 20} MB")
-    if kept:
+            raise _too_long(source)
+    if kept and has_end:
         yield b"".join(kept)
+
+
+def _too_long(source: Source) -> DamagedFile:
+    return DamagedFile(source.name, f"has a line of over {LONGEST_LINE_BYTES >> 20} MB")
 
 
 def _read_block(lines: bytes, where: tuple[int, int], places: dict[str, Place]) -> Iterator[Block]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from tuner.errors import TunerError
 from tuner.logs.block import Block
@@ -32,6 +33,30 @@ class Wanted:
     window: TimeWindow = (None, None)
 
 
+class SpanPieces(Protocol):
+    """The pieces of a span; once they were all given, `row_count` is what they move later row numbers by."""
+
+    @property
+    def row_count(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Piece]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """A file cut into `count` units of about `unit_bytes`, so that several machines can read it at once.
+
+    `pieces` reads the units from a start up to an end, with the very blocks that the file has when it is read
+    as a whole. Where `are_numbered`, blocks know their rows' numbers in the file; else numbers start from 0
+    in each span.
+    """
+
+    count: int
+    unit_bytes: float
+    pieces: Callable[[Wanted, int, int], SpanPieces]
+    are_numbered: bool
+
+
 @dataclass(frozen=True, slots=True)
 class LogFile:
     """One file that was recognised. `row_word` is what its rows are called: `row`, or `line` from 1.
@@ -39,6 +64,7 @@ class LogFile:
     `pieces` raises DamagedFile as soon as a part is found broken; nothing of the file counts then.
     `fast_pieces`, where there is one, may raise Refused at any point; `pieces` then has to read the file.
     `row_count` and `time_span` (first and last microsecond) are known of files with statistics.
+    `spans` is None for a file that only one reader can read.
     """
 
     source: Source
@@ -50,6 +76,7 @@ class LogFile:
     fast_pieces: Callable[[Wanted], Iterator[Piece]] | None = None
     row_count: int | None = None
     time_span: Callable[[Wanted], tuple[int, int] | None] | None = None
+    spans: Spans | None = None
 
     def place(self, row: int) -> str:
         """Where a row is, for people: file and row or line, from 1."""

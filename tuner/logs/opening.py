@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from tuner.logs.file_start import read_start
 from tuner.logs.json_lines import open_json_lines
 from tuner.logs.json_values import open_json_values
 from tuner.logs.layout import Place
-from tuner.logs.log_file import LogFile, Piece, Wanted
+from tuner.logs.log_file import LogFile, Piece, Spans, Wanted
 from tuner.logs.parquet_file import open_parquet
 from tuner.logs.sources import Source
 
@@ -30,7 +30,14 @@ def open_log(source: Source) -> LogFile:
     if not file.layout or not folders:
         return file
     layout = {**file.layout, **{name: Place((name,), "text") for name in folders}}
-    return replace(file, layout=layout, pieces=partial(_with_folders, file, folders))
+    fast, spans = file.fast_pieces, file.spans
+    return replace(
+        file,
+        layout=layout,
+        pieces=partial(_with_folders, file.pieces, folders),
+        fast_pieces=fast and partial(_with_folders, fast, folders),
+        spans=spans and replace(spans, pieces=partial(SpanWithFolders, spans, folders)),
+    )
 
 
 def _opened(source: Source) -> LogFile:
@@ -47,9 +54,29 @@ def _opened(source: Source) -> LogFile:
     return lines or open_json_values(source, start)
 
 
-def _with_folders(file: LogFile, folders: Mapping[str, str | None], wanted: Wanted) -> Iterator[Piece]:
-    for piece in file.pieces(wanted):
+def _with_folders(
+    pieces: Callable[[Wanted], Iterable[Piece]], folders: Mapping[str, str | None], wanted: Wanted
+) -> Iterator[Piece]:
+    for piece in pieces(wanted):
         yield partial(_blocks_with_folders, piece, {n: v for n, v in folders.items() if n in wanted.names})
+
+
+class SpanWithFolders:
+    """The pieces of a span with the columns of the folder names beside their own."""
+
+    def __init__(
+        self, spans: Spans, folders: Mapping[str, str | None], wanted: Wanted, start: int, end: int
+    ) -> None:
+        self._span = spans.pieces(wanted, start, end)
+        self._folders = folders
+        self._wanted = wanted
+
+    @property
+    def row_count(self) -> int:
+        return self._span.row_count
+
+    def __iter__(self) -> Iterator[Piece]:
+        return _with_folders(lambda _: self._span, self._folders, self._wanted)
 
 
 def _blocks_with_folders(piece: Piece, folders: Mapping[str, str | None]) -> Iterator[Block]:

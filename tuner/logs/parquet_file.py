@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 from tuner.logs.block import Block
 from tuner.logs.file_start import reading
 from tuner.logs.layout import Layout, layout_of_schema, take_column
-from tuner.logs.log_file import LogFile, Piece, Wanted, known_names
+from tuner.logs.log_file import LogFile, Piece, Spans, Wanted, known_names
 from tuner.logs.sources import Source
 from tuner.logs.times import NO_TIME, read_time
 
-BATCH_ROWS = 1 << 18
+BATCH_ROWS = 1 << 20
 
 
 def open_parquet(source: Source) -> LogFile:
@@ -26,6 +26,8 @@ def open_parquet(source: Source) -> LogFile:
         layout = layout_of_schema(file.schema_arrow)
         described = file.schema_arrow.metadata or {}
     texts = {key.decode(errors="replace"): value.decode(errors="replace") for key, value in described.items()}
+    groups = metadata.num_row_groups
+    unit_bytes = source.byte_count / max(1, groups)
     return LogFile(
         source,
         "parquet",
@@ -34,6 +36,7 @@ def open_parquet(source: Source) -> LogFile:
         metadata=texts,
         row_count=metadata.num_rows,
         time_span=partial(_time_span, metadata),
+        spans=Spans(groups, unit_bytes, partial(_row_groups, (source, metadata, layout)), are_numbered=True),
     )
 
 
@@ -48,11 +51,30 @@ def _opened(source: Source, metadata: Any) -> Any:
         raise
 
 
-def _pieces(source: Source, metadata: Any, layout: Layout, wanted: Wanted) -> Iterator[Piece]:
+class RowGroups:
+    """The pieces of some row groups; the footer knows where their rows are in the file."""
+
+    row_count = 0
+
+    def __init__(self, pieces: Callable[[], Iterator[Piece]]) -> None:
+        self._pieces = pieces
+
+    def __iter__(self) -> Iterator[Piece]:
+        return self._pieces()
+
+
+def _row_groups(file: tuple[Source, Any, Layout], wanted: Wanted, start: int, end: int) -> RowGroups:
+    return RowGroups(partial(_pieces, *file, wanted, (start, end)))
+
+
+def _pieces(
+    source: Source, metadata: Any, layout: Layout, wanted: Wanted, span: tuple[int, int] | None = None
+) -> Iterator[Piece]:
+    start, end = span or (0, metadata.num_row_groups)
     first_row = 0
-    for group in range(metadata.num_row_groups):
+    for group in range(end):
         details = metadata.row_group(group)
-        if details.num_rows:
+        if details.num_rows and group >= start:
             if _is_outside(details, wanted):
                 yield partial(_skipped, first_row, details.num_rows)
             else:

@@ -15,6 +15,8 @@ ENQUEUE_BOUND_SHARE = 0.8
 """Enqueue time over GPU compute time above which the host holds the GPU up (trtexec)."""
 COPY_BOUND_SHARE = 1.0
 """Transfer time over GPU compute time above which copies decide the throughput (trtexec)."""
+THROTTLED_CLOCK = 0.98
+"""Share of the highest SM clock of a run below which a throttling GPU really is slower."""
 SLOW_FACTOR = 10.0
 """A sample this many times the median belongs to another mode than the rest."""
 DRIFT = 0.01
@@ -37,7 +39,10 @@ class Caveat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """All that is known about one measurement: its samples, by visit, and what went on around it."""
+    """All that is known about one measurement: its samples, by visit, and what went on around it.
+
+    `highest_clock_mhz` is the highest SM clock that was seen while the engine was measured.
+    """
 
     summary: Summary
     visits: tuple[tuple[float, ...], ...]
@@ -46,6 +51,7 @@ class Circumstances:
     h2d_ms: float | None = None
     d2h_ms: float | None = None
     gpu_states: tuple[GpuState, ...] = ()
+    highest_clock_mhz: int | None = None
 
 
 def caveats_of(about: Circumstances) -> tuple[Caveat, ...]:
@@ -124,12 +130,17 @@ def _drift(about: Circumstances) -> Caveat | None:
 
 
 def _throttled(about: Circumstances) -> Caveat | None:
-    reasons = sorted({reason for state in about.gpu_states for reason in state.throttle_reasons})
+    # The driver's flags lag behind: after a heavy size they stay up for a while, at full clocks.
+    highest = max((state.sm_clock_mhz or 0 for state in about.gpu_states), default=0)
+    highest = max(highest, about.highest_clock_mhz or 0)
+    slowed = [s for s in about.gpu_states if (s.sm_clock_mhz or 0) < THROTTLED_CLOCK * highest]
+    reasons = sorted({reason for state in slowed for reason in state.throttle_reasons})
     if not reasons:
         return None
+    lowest = min(state.sm_clock_mhz or 0 for state in slowed)
     return Caveat(
         "throttled",
-        f"the GPU slowed itself down ({', '.join(reasons)})",
+        f"the GPU slowed itself down to {lowest} of {highest} MHz ({', '.join(reasons)})",
         "improve cooling, or lock clocks that it can hold",
     )
 

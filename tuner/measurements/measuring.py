@@ -61,7 +61,7 @@ def measure_tasks(
 ) -> Iterator[Measurement | SwitchCosts]:
     """Measurements of every task in every mode, then what changes cost.
 
-    The GPU's state is read outside of what is timed.
+    The GPU's state is read after each visit, outside of what is timed.
     """
     if not tasks:
         return
@@ -70,10 +70,10 @@ def measure_tasks(
     order = list(range(len(tasks)))
     changes: dict[bool, list[float]] = {True: [], False: []}
     before: int | None = None
+    highest = 0
     for round_number in range(visiting.rounds):
         random.Random(f"{visiting.seed}/{round_number}").shuffle(order)
         for i in order:
-            states = [read_state()]
             timing = runner.time(tasks[i], visiting.rule)
             visits[i].timings.append(timing)
             if round_number and before is not None and timing.steady_run_ms is not None:
@@ -81,14 +81,16 @@ def measure_tasks(
                 is_same_profile = tasks[before].profile_index == tasks[i].profile_index
                 changes[is_same_profile].append(timing.first_run_ms - timing.steady_run_ms)
             before = i
-            states.append(read_state())
-            visits[i].states += [state for state in states if state is not None]
+            state = read_state()
+            if state is not None:
+                visits[i].states.append(state)
+                highest = max(highest, state.sm_clock_mhz or 0)
             if round_number == visiting.rounds - 1:
-                yield from _measurements(tasks[i], visits[i], fill)
+                yield from _measurements(tasks[i], visits[i], fill, highest)
     yield SwitchCosts(size_ms=_median(changes[True]), profile_ms=_median(changes[False]))
 
 
-def _measurements(task: SizeTask, visits: _Visits, fill: str) -> Iterator[Measurement]:
+def _measurements(task: SizeTask, visits: _Visits, fill: str, highest: int) -> Iterator[Measurement]:
     timings = visits.timings
     for mode in Mode:
         if not all(mode in timing.samples_ms for timing in timings):
@@ -106,6 +108,7 @@ def _measurements(task: SizeTask, visits: _Visits, fill: str) -> Iterator[Measur
             h2d_ms=h2d_ms,
             d2h_ms=d2h_ms,
             gpu_states=tuple(visits.states),
+            highest_clock_mhz=highest or None,
         )
         yield Measurement(
             profile_index=task.profile_index,

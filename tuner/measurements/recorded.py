@@ -38,6 +38,9 @@ class RecordedSource:
     def candidates(self) -> Sequence[OptimizationProfile]:
         return list(self._measured)
 
+    def start(self, profile: OptimizationProfile) -> None:
+        """Nothing: all profiles are there."""
+
     def measure(
         self, profile: OptimizationProfile, sizes: NDArray[np.int64], stop: Stop | None = None
     ) -> MeasuredProfile | FailedProfile:

@@ -91,6 +91,9 @@ class ProfileSource(Protocol):
     def candidates(self) -> Sequence[OptimizationProfile] | None:
         """The profiles that can be had, or None where any profile can be built."""
 
+    def start(self, profile: OptimizationProfile) -> None:
+        """Begin with a profile that will be asked for, where several can be measured at once."""
+
     def measure(
         self, profile: OptimizationProfile, sizes: NDArray[np.int64], stop: Stop | None = None
     ) -> MeasuredProfile | FailedProfile:

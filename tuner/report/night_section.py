@@ -34,9 +34,12 @@ def challenger_of(document: Json) -> Json | None:
 
 
 def _checked(check: Json) -> Iterator[str]:
-    drift = "The traffic has drifted" if check["drift"] else "The traffic has not drifted"
     reasons = "; ".join(check["reasons"])
-    yield f"{drift}{': ' if reasons else ''}{reasons}."
+    yield (
+        f"The check calls for a search: {reasons}."
+        if check["drift"]
+        else "The check finds no reason to search."
+    )
     then = (
         ""
         if check.get("uncovered_then") is None

@@ -8,6 +8,7 @@ from tuner.report.head import decision_sentence, facts_of
 from tuner.report.known_curves import KnownCurves
 from tuner.report.latency_section import latency_section
 from tuner.report.night_section import night_section
+from tuner.report.replay_section import replay_section
 from tuner.report.search_section import search_section
 from tuner.report.traffic_section import traffic_section
 
@@ -19,6 +20,7 @@ def report_contents(document: Json, curves: KnownCurves | None) -> Contents:
         traffic_section(document),
         None if curves is None else latency_section(document, curves),
         comparison_section(document, curves),
+        replay_section(document),
         search_section(document),
     ]
     caveats = [(caveat["kind"], caveat["text"]) for caveat in document["caveats"]]

@@ -74,10 +74,20 @@ class Known:
             found[slo.metric] = max(float(alone.overruns(least)), resources.overrun(composed.rows, alone))
         return found
 
-    def outlook(self, space: Space, generator: np.random.Generator) -> Outlook:
-        """What further builds in the space may gain."""
+    def outlook(
+        self,
+        space: Space,
+        generator: np.random.Generator,
+        believed: tuple[list[int], NDArray[np.float64]] | None = None,
+    ) -> Outlook:
+        """What further builds in the space may gain.
+
+        `believed` are rows of opts that count as measured too, with their latencies, shape (rows, sizes).
+        """
         latency = np.array(self._condensed_latency).reshape(-1, len(self._condensed.histogram))
-        rows = space.rows(m.profile.opt for m in self.measured)
+        rows = list(space.rows(m.profile.opt for m in self.measured))
+        if believed is not None:
+            rows, latency = rows + believed[0], np.concatenate([latency, believed[1]])
         return look_out(space.as_array(), self._condensed, (rows, latency), self._max_profiles, generator)
 
     def why_hopeless(self, curve: Curve, row: int, outlook: Outlook) -> str | None:

@@ -99,7 +99,7 @@ def _tpe(situation: Situation) -> BaseSampler:
     with warnings.catch_warnings():
         # `multivariate` is marked experimental by Optuna; without it an opt's axes are drawn one by one.
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        return TPESampler(seed=situation.seed, multivariate=True, n_startup_trials=4)
+        return TPESampler(seed=situation.seed, multivariate=True, n_startup_trials=4, constant_liar=True)
 
 
 SAMPLERS: Mapping[str, Callable[[Situation], BaseSampler]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -55,7 +55,8 @@ class SearchSettings:
     """How to search: modes and limits, the seed that all randomness comes from.
 
     `max_hours` is wall time. `stops_early` lets the model end the search where a further build is not
-    likely to gain; it makes no sense where profiles are only looked up.
+    likely to gain; it makes no sense where profiles are only looked up. `at_once` profiles are asked for
+    before the first of them is waited for.
     """
 
     mode: Mode = Mode.ENQUEUE
@@ -65,6 +66,7 @@ class SearchSettings:
     seed: int = 0
     sampler: str = DEFAULT_SAMPLER
     stops_early: bool = True
+    at_once: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,7 @@ def name_of(problem: Problem, settings: SearchSettings) -> str:
             [size.as_dict() for size in (space.smallest, space.largest, *space.bounds)],
             [judge.objective, judge.weight, [str(slo) for slo in judge.slos], settings.mode],
             [settings.seed, settings.builds, settings.max_hours, settings.max_profiles, settings.sampler],
+            *([settings.at_once] if settings.at_once > 1 else []),
             [opt.values for opt in problem.first_opts],
         ]
     )
@@ -147,6 +150,15 @@ def search_in(
     return _Search(problem, settings, source, study).run(progress)
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A profile that is being measured: its trial, or the one that ended with it in a run before."""
+
+    profile: OptimizationProfile
+    trial: optuna.Trial | None = None
+    ended: Trial | None = None
+
+
 class _Search:
     """The state of one search: what was tried, what is known, where the space has grown to."""
 
@@ -161,16 +173,29 @@ class _Search:
         self.distributions = distributions(problem.space)
         self.known = Known(problem.judge, settings.mode, settings.max_profiles)
         self.trials: list[Trial] = []
+        self.asked: deque[Asked] = deque()
         self.poor_outlooks = 0
         self.stopped: str | None = None
         self._outlook: Outlook | None = None
 
     def run(self, progress: Callable[[Trial, int], None] | None) -> SearchResult:
         started = time.monotonic()
-        for ended in ended_trials(self.study):
-            self._repeat(ended)
-        while self.stopped is None and (reason := self._why_stop(time.monotonic() - started)) is None:
-            trial = self._next_trial()
+        # A study that was stopped is gone through as it went: each trial is asked for when as many are under
+        # way as were then, so that what is known at that time is what was known then.
+        ended = deque(ended_trials(self.study))
+        reason: str | None = None
+        while True:
+            while len(self.asked) < self.settings.at_once:
+                if ended:
+                    self.asked.append(Asked(ended[0].profile, ended=ended.popleft()))
+                    continue
+                reason = self.stopped or self._why_stop(time.monotonic() - started)
+                if reason is not None:
+                    break
+                self._ask()
+            if not self.asked:
+                break
+            trial = self._finish(self.asked.popleft())
             if trial is not None and progress is not None:
                 progress(trial, self._left())
         if not self.known.measured:
@@ -178,7 +203,7 @@ class _Search:
         return SearchResult(
             measured=tuple(self.known.measured),
             trials=tuple(self.trials),
-            stopped=self.stopped or reason or ALL_MEASURED,
+            stopped=reason or ALL_MEASURED,
             gap=self.outlook().gap if self._untried() else None,
             edges=self._edges(),
             is_open=self.space.is_open,
@@ -196,7 +221,7 @@ class _Search:
     def _why_stop(self, elapsed_s: float) -> str | None:
         if not self._untried():
             return ALL_MEASURED
-        if len(self.trials) >= self.settings.builds:
+        if len(self.trials) + len(self.asked) >= self.settings.builds:
             return BUILDS_SPENT
         hours = self.settings.max_hours
         if hours is not None and elapsed_s > hours * 3600:
@@ -209,7 +234,7 @@ class _Search:
         return None
 
     def _untried(self) -> tuple[Size, ...]:
-        tried = {trial.profile.opt for trial in self.trials}
+        tried = {trial.profile.opt for trial in self.trials} | {one.profile.opt for one in self.asked}
         return tuple(opt for opt in self.space.opts if opt not in tried)
 
     def outlook(self) -> Outlook:
@@ -219,6 +244,15 @@ class _Search:
             generator = np.random.default_rng(seed_of_trial(self.settings.seed, number))
             self._outlook = self.known.outlook(self.space, generator)
         return self._outlook
+
+    def _outlook_beside_asked(self) -> Outlook:
+        """The outlook as if each profile that is asked for had the latencies that the model expects."""
+        if not self.asked or not self.known.measured:
+            return self.outlook()
+        number = len(self.trials) + len(self.asked)
+        generator = np.random.default_rng(seed_of_trial(self.settings.seed, number))
+        rows = list(self.space.rows(one.profile.opt for one in self.asked))
+        return self.known.outlook(self.space, generator, (rows, self.outlook().typical_ms[rows]))
 
     def _repeat(self, ended: Trial) -> None:
         """Take over a trial of before: its curve is in the source, a failure is not tried again."""
@@ -232,15 +266,15 @@ class _Search:
         self.known.add(outcome)
         self._take(ended)
 
-    def _next_trial(self) -> Trial | None:
-        """Ask, measure and tell; None where the source's own budget is spent."""
-        number = len(self.trials)
+    def _ask(self) -> None:
+        """Ask for one more profile, and have it begun with."""
+        number = len(self.trials) + len(self.asked)
         untried = self._untried()
         self.study.sampler = sampler_named(self.settings.sampler)(
             Situation(
                 self.space,
                 untried,
-                self.outlook,
+                self._outlook_beside_asked,
                 self.distributions,
                 seed_of_trial(self.settings.seed, number),
             )
@@ -254,6 +288,17 @@ class _Search:
             for name, d in self.distributions.items()
         ]
         profile = self.space.profile(self.space.nearest(wanted, untried))
+        if self.settings.at_once > 1:
+            self.source.start(profile)
+        self.asked.append(Asked(profile, trial=asked))
+
+    def _finish(self, next_one: Asked) -> Trial | None:
+        """Measure and tell; None for a trial of before, and where the source's own budget is spent."""
+        profile, asked = next_one.profile, next_one.trial
+        if next_one.ended is not None:
+            self._repeat(next_one.ended)
+            return None
+        assert asked is not None  # either it has ended before or it was asked for just now
         outcome = self._measure(profile)
         if isinstance(outcome, FailedProfile) and outcome.kind == "budget":
             self.study.tell(asked, state=optuna.trial.TrialState.FAIL)

@@ -26,11 +26,17 @@ _LARGE_ROW_COUNT = 16 * MOST_CELLS
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What counting a piece needs besides the piece."""
+    """What counting a piece needs besides the piece; `level` is that of the buckets to start with."""
 
     columns: FileColumns
     rules: Rules
     rows: FileRows
+    level: int = 0
+
+    @property
+    def wanted(self) -> Wanted:
+        columns = self.columns
+        return Wanted(columns.names, columns.time, columns.time_unit, self.rows.window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,11 @@ class Ingest:
     splits_untimed: bool
     has_snapshots: bool = False
 
+    def wanted(self, columns: FileColumns) -> Wanted:
+        return Wanted(columns.names, columns.time, columns.time_unit, self.window)
+
     def tasks(self) -> Iterator[tuple[LogFile, Task]]:
+        level = start_level(self)
         for place, (file, columns) in enumerate(self.files):
             rows = FileRows(
                 file.source.name,
@@ -54,13 +64,14 @@ class Ingest:
                 self.splits_untimed,
                 place if self.has_snapshots else None,
             )
-            yield file, Task(columns, self.rules, rows)
-
-    def wanted(self, columns: FileColumns) -> Wanted:
-        return Wanted(columns.names, columns.time, columns.time_unit, self.window)
+            yield file, Task(columns, self.rules, rows, level)
 
 
-def _start_level(ingest: Ingest) -> int:
+CountFiles = Callable[[Ingest, Progress | None], Counted]
+"""Counts the rows of all files, on this machine or on many."""
+
+
+def start_level(ingest: Ingest) -> int:
     """The level of buckets to start at: 0, unless statistics show a log so large that it needs buckets."""
     row_count = 0
     spans: list[tuple[int, int]] = []
@@ -76,10 +87,9 @@ def _start_level(ingest: Ingest) -> int:
 
 def count_files(ingest: Ingest, progress: Progress | None = None) -> Counted:
     """Everything counted; memory is bounded by the tally and a few blocks a thread."""
-    level = _start_level(ingest)
-    total = Counted(Tally(ingest.rules.axes, level))
+    total = Counted(Tally(ingest.rules.axes, start_level(ingest)))
     threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
-    pool = _Pool(threads, level)
+    pool = _Pool(threads)
     try:
         for counted in pool.by_file(ingest):
             total.merge(counted)
@@ -93,8 +103,7 @@ def count_files(ingest: Ingest, progress: Progress | None = None) -> Counted:
 class _Pool:
     """Worker threads with a bounded queue; order of files and pieces is kept."""
 
-    def __init__(self, threads: int, level: int) -> None:
-        self._level = level
+    def __init__(self, threads: int) -> None:
         self._pool = ThreadPoolExecutor(threads)
         self._most_waiting = 2 * threads
         self._stop = threading.Event()
@@ -107,23 +116,22 @@ class _Pool:
         """What each file counts for, in order."""
         for file, task in ingest.tasks():
             try:
-                yield self._file(file, task, ingest)
+                yield self._file(file, task)
             except DamagedFile as error:
                 broken = Counted(Tally(ingest.rules.axes))
                 broken.reject_file(error)
                 yield broken
 
-    def _file(self, file: LogFile, task: Task, ingest: Ingest) -> Counted:
-        wanted = ingest.wanted(task.columns)
+    def _file(self, file: LogFile, task: Task) -> Counted:
         if file.fast_pieces is not None:
             try:
-                return self._pieces(file.fast_pieces(wanted), task)
+                return self._pieces(file.fast_pieces(task.wanted), task)
             except Refused:
                 pass
-        return self._pieces(file.pieces(wanted), task)
+        return self._pieces(file.pieces(task.wanted), task)
 
     def _pieces(self, pieces: Iterator[Piece], task: Task) -> Counted:
-        counted = Counted(Tally(task.rules.axes, self._level))
+        counted = Counted(Tally(task.rules.axes, task.level))
         waiting: deque[Future[Counted]] = deque()
         try:
             for piece in pieces:
@@ -138,11 +146,17 @@ class _Pool:
         return counted
 
     def _count(self, piece: Piece, task: Task, level: int) -> Counted:
-        """Count one piece in buckets of the level that the file has reached, so that few cells come back."""
-        counted = Counted(Tally(task.rules.axes, level))
-        for block in piece():
-            if self._stop.is_set():
-                break
-            rows = None if block.is_outside_window else clean_rows(block, task.columns, task.rules)
-            counted.add_block(block, rows, task.rows)
-        return counted
+        return count_piece(piece, task, level, self._stop.is_set)
+
+
+def count_piece(
+    piece: Piece, task: Task, level: int = 0, is_stopped: Callable[[], bool] = lambda: False
+) -> Counted:
+    """Count one piece in buckets of the level that the file has reached, so that few cells come back."""
+    counted = Counted(Tally(task.rules.axes, level))
+    for block in piece():
+        if is_stopped():
+            break
+        rows = None if block.is_outside_window else clean_rows(block, task.columns, task.rules)
+        counted.add_block(block, rows, task.rows)
+    return counted

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tuner.traffic.cells import Cells, Int64Array
 
 _KEY_BITS = 62
-_LEAST_ROWS = 4
+_LEAST_ROWS = 16
 
 
 class CountMatrix:
@@ -24,7 +24,7 @@ class CountMatrix:
         self._starts = pa.array([], pa.int64())
         self._keys = pa.array([], pa.int64())
         self._sizes = np.zeros((axis_count, 0), np.int64)
-        self._counts = np.zeros((_LEAST_ROWS, 256), np.int64)
+        self._counts = np.zeros((_LEAST_ROWS, 1024), np.int64)
 
     @property
     def starts_us(self) -> Int64Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tuner.errors import DamagedFile, TunerError
@@ -42,11 +42,31 @@ class OpenLogs:
         return self.question.axes
 
 
-def open_logs(settings: LogSettings, model: Model | None, window: TimeWindow = (None, None)) -> OpenLogs:
+OpenFiles = Callable[[Sequence[Source]], Iterable[LogFile | DamagedFile]]
+"""Opens files, in order; one that cannot be read is given as the error."""
+
+
+def open_here(sources: Sequence[Source]) -> Iterator[LogFile | DamagedFile]:
+    """Open files one after the other, in this process."""
+    for source in sources:
+        try:
+            yield open_log(source)
+        except DamagedFile as error:
+            yield error
+
+
+def open_logs(
+    settings: LogSettings,
+    model: Model | None,
+    window: TimeWindow = (None, None),
+    open_files: OpenFiles = open_here,
+) -> OpenLogs:
     """Raises TunerError without any file, for a lone bad one, and for columns missing or in doubt."""
     found = find_sources(settings.logs)
     sources = [source for source in found.sources if not lies_outside(source.partitions, window)]
-    opened, damaged = _opened(sources)
+    found_files = list(open_files(sources))
+    opened = [file for file in found_files if isinstance(file, LogFile)]
+    damaged = [file for file in found_files if isinstance(file, DamagedFile)]
     files = [file for file in opened if file.layout]
     if not files:
         raise TunerError(_nothing_in(settings, damaged))
@@ -66,17 +86,6 @@ def open_logs(settings: LogSettings, model: Model | None, window: TimeWindow = (
     columns = tuple(answer(question, layout) for layout in layouts)
     check_answers(question, columns, layouts)
     return OpenLogs(tuple(files), columns, question, tuple(damaged), tuple(notes), accounts)
-
-
-def _opened(sources: Sequence[Source]) -> tuple[list[LogFile], list[DamagedFile]]:
-    files: list[LogFile] = []
-    damaged: list[DamagedFile] = []
-    for source in sources:
-        try:
-            files.append(open_log(source))
-        except DamagedFile as error:
-            damaged.append(error)
-    return files, damaged
 
 
 def _nothing_in(settings: LogSettings, damaged: Sequence[DamagedFile]) -> str:

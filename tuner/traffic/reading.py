@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tuner.errors import TunerError, nearest_name
 from tuner.logs import reasons
@@ -16,9 +16,9 @@ from tuner.settings import LogSettings
 from tuner.traffic.counted import Counted, Place
 from tuner.traffic.cumulative import count_once
 from tuner.traffic.holdout import cut
-from tuner.traffic.ingest import Ingest, Progress, count_files
+from tuner.traffic.ingest import CountFiles, Ingest, Progress, count_files
 from tuner.traffic.notes import told, told_of_graph
-from tuner.traffic.open_logs import OpenLogs, open_logs
+from tuner.traffic.open_logs import OpenFiles, OpenLogs, open_here, open_logs
 from tuner.traffic.runnable import Runnable, graph_refuses
 from tuner.traffic.traffic import Rejection, Traffic
 from tuner.traffic.traffic_file import TrafficAccount
@@ -26,7 +26,23 @@ from tuner.traffic.traffic_file import TrafficAccount
 _BATCH_NAMES = ("batch", "batch_size", "n")
 
 
-def read_traffic(settings: LogSettings, model: Model | None, progress: Progress | None = None) -> Traffic:
+@dataclass(frozen=True, slots=True)
+class MapStep:
+    """Who opens the files and who counts their rows: this process, or a cluster."""
+
+    open_files: OpenFiles
+    count_files: CountFiles
+
+
+HERE = MapStep(open_here, count_files)
+
+
+def read_traffic(
+    settings: LogSettings,
+    model: Model | None,
+    progress: Progress | None = None,
+    map_step: MapStep = HERE,
+) -> Traffic:
     """All valid requests of the logs; memory does not grow with the files.
 
     Rows that are no valid request are counted in `Traffic.rejections`; whether there are too many is for
@@ -34,16 +50,16 @@ def read_traffic(settings: LogSettings, model: Model | None, progress: Progress 
     be found, and where the only file is damaged.
     """
     window = window_of(settings)
-    logs = open_logs(settings, model, window)
+    logs = open_logs(settings, model, window, map_step.open_files)
     ingest = _ingest(logs, model, window)
-    traffic = _traffic(logs, _counted(logs, ingest, progress))
+    traffic = _traffic(logs, _counted(logs, ingest, progress, map_step))
     refused = (
         graph_refuses(model, traffic.histogram) if bound_axis(logs.question, logs.columns) is None else {}
     )
     if refused:
         # The rows of these sizes are found by counting again, which only logs that need it pay for.
         again = replace(ingest, runnable=Runnable(model, logs.axes, refused))
-        traffic = _traffic(logs, _counted(logs, again, progress))
+        traffic = _traffic(logs, _counted(logs, again, progress, map_step))
         traffic = replace(traffic, notes=(*traffic.notes, told_of_graph(refused, logs.axes)))
     return _with_accounts(traffic, logs.accounts)
 
@@ -60,8 +76,8 @@ def _ingest(logs: OpenLogs, model: Model | None, window: TimeWindow) -> Ingest:
     )
 
 
-def _counted(logs: OpenLogs, ingest: Ingest, progress: Progress | None) -> Counted:
-    counted = count_files(ingest, progress)
+def _counted(logs: OpenLogs, ingest: Ingest, progress: Progress | None, map_step: MapStep) -> Counted:
+    counted = map_step.count_files(ingest, progress)
     for error in logs.damaged:
         counted.reject_file(error)
     return counted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,8 @@ class Runnable:
         self, model: Model | None, axes: tuple[str, ...], known_bad: Collection[tuple[int, ...]] = ()
     ) -> None:
         self._axes = axes
-        self._model = model
+        # Without its graph, which is as large as the file and is not asked here: a cluster is sent this.
+        self._model = None if model is None else replace(model, graph=None)
         self._known_bad = frozenset(known_bad)
         self._has_formulas = model is not None and any(
             not formula.is_axis for tensor in model.inputs for formula in tensor.formulas

@@ -95,6 +95,13 @@ class Tally:
             return self._matrix.cells()
         return Cells.joined(self._list, len(self.axes))
 
+    def compacted(self) -> Tally:
+        """The same counts in as few cells as there can be, which is how they travel between machines."""
+        small = Tally(self.axes, self.level)
+        small._list.append(self.cells())
+        small._listed = len(small._list[0].counts)
+        return small
+
     def bucket_starts(self, times_us: Int64Array) -> Int64Array:
         """The start of the bucket of each time; untimed marks stay."""
         if self.level == 0:

@@ -1,0 +1,105 @@
+"""Tests of how the sizes of an engine are visited, with a runner that plays given times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tuner.axes import Size
+from tuner.errors import TunerError
+from tuner.measurements.gpu_state import GpuState
+from tuner.measurements.input_fill import InputFill
+from tuner.measurements.measurement import Measurement, Mode
+from tuner.measurements.measuring import SwitchCosts, Visiting, measure_tasks
+from tuner.measurements.runner import EngineFacts, OutputCheck, SizeTask, SizeTiming
+from tuner.measurements.timing import SamplingRule
+
+FIRST_MS = {1024: 95.0, 960: 80.0}
+STEADY_MS = {1024: (5.0, 5.2, 5.1), 960: (4.8, 4.9, 4.7)}
+
+
+@dataclass
+class PlayingRunner:
+    """Gives the same times for a size at every visit, and remembers the visits."""
+
+    visits: list[int] = field(default_factory=list)
+
+    def open(self, plan_path: Path, fill: InputFill) -> EngineFacts:
+        return EngineFacts(tensorrt="0", profile_count=1)
+
+    def time(self, task: SizeTask, rule: SamplingRule, check: OutputCheck | None = None) -> SizeTiming:
+        width = task.size["width"]
+        self.visits.append(width)
+        return SizeTiming(
+            samples_ms={Mode.ENQUEUE: STEADY_MS[width]},
+            precise=frozenset({Mode.ENQUEUE}),
+            first_run_ms=FIRST_MS[width],
+            steady_run_ms=5.0,
+        )
+
+    def close(self) -> None:
+        return
+
+
+def task(width: int) -> SizeTask:
+    return SizeTask(size=Size.of(width=width), profile_index=0, shapes={}, values={}, outputs={})
+
+
+def measured(runner: PlayingRunner, **how: int) -> list[Measurement | SwitchCosts]:
+    tasks = [task(1024), task(960)]
+    return list(measure_tasks(runner, tasks, Visiting(**how), fill="ones", read_state=lambda: None))
+
+
+def test_first_run_after_a_size_is_apart_from_its_samples() -> None:
+    by_width = {m.size["width"]: m for m in measured(PlayingRunner()) if isinstance(m, Measurement)}
+    assert {w: m.summary.p50_ms for w, m in by_width.items()} == {1024: 5.1, 960: 4.8}
+    assert {w: m.summary.p99_ms for w, m in by_width.items()} == {1024: 5.2, 960: 4.9}
+    assert {w: m.first_run_ms for w, m in by_width.items()} == FIRST_MS
+
+
+def test_heaviest_size_heats_and_then_each_size_is_visited_once_a_round() -> None:
+    runner = PlayingRunner()
+    measured(runner, rounds=3)
+    assert runner.visits[0] == 1024
+    rounds = [sorted(runner.visits[1 + 2 * i : 3 + 2 * i]) for i in range(3)]
+    assert rounds == [[960, 1024]] * 3
+
+
+def test_samples_of_all_rounds_are_kept() -> None:
+    found = [m for m in measured(PlayingRunner(), rounds=2) if isinstance(m, Measurement)]
+    assert all(len(m.samples_ms) == m.summary.sample_count == 6 for m in found)
+
+
+def test_same_seed_gives_the_same_order() -> None:
+    one, other = PlayingRunner(), PlayingRunner()
+    measured(one, rounds=5, seed=7)
+    measured(other, rounds=5, seed=7)
+    assert one.visits == other.visits
+
+
+def test_change_of_size_costs_what_the_next_run_takes_longer() -> None:
+    costs = measured(PlayingRunner(), rounds=2)[-1]
+    assert isinstance(costs, SwitchCosts)
+    assert costs.size_ms is not None
+    assert 75 <= costs.size_ms <= 90
+    assert costs.profile_ms is None
+
+
+def test_state_of_the_gpu_reaches_the_caveats() -> None:
+    found = measure_tasks(
+        PlayingRunner(),
+        [task(960)],
+        Visiting(),
+        fill="ones",
+        read_state=lambda: GpuState(other_process_count=1),
+    )
+    first = next(iter(found))
+    assert isinstance(first, Measurement)
+    assert any(text.startswith("shared") for text in first.caveats)
+
+
+def test_no_visit_at_all_is_refused() -> None:
+    with pytest.raises(TunerError, match="0 rounds"):
+        Visiting(rounds=0)

@@ -1,0 +1,66 @@
+"""Exact text of a sweep's table, bars, sentence and CSV."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from tests.measurements.test_sweep import rows
+from tuner.measurements.measuring import SwitchCosts
+from tuner.measurements.runner import ContextsTiming
+from tuner.measurements.sweep import sweet_spot
+from tuner.report.performance_curve import (
+    bars,
+    sharing_view,
+    sweep_csv,
+    sweep_table,
+    sweet_spot_sentence,
+)
+
+CURVE = rows([1.0, 1.0, 2.0])
+
+
+def text_of(view: object) -> str:
+    console = Console(width=120, record=True, file=None, quiet=True)
+    with console.capture() as capture:
+        console.quiet = False
+        console.print(view)
+    return capture.get()
+
+
+def test_table_marks_the_sweet_spot() -> None:
+    text = text_of(sweep_table(CURVE, sweet_spot(CURVE)))
+    assert "2 *" in text
+    assert "2000" in text
+
+
+def test_bars_are_as_long_as_the_throughput() -> None:
+    assert bars(CURVE) == [
+        "1 " + "█" * 20 + " 1000/s",
+        "2 " + "█" * 40 + " 2000/s",
+        "4 " + "█" * 40 + " 2000/s",
+    ]
+
+
+def test_sentence_explains_the_sweet_spot() -> None:
+    assert sweet_spot_sentence(CURVE[1]) == (
+        "sweet spot (*): batch=2, 1.000 ms; from there doubling the work brings less than 10% more "
+        "throughput and only adds latency"
+    )
+    assert "sweep further" in sweet_spot_sentence(None)
+
+
+def test_csv_has_a_line_a_size() -> None:
+    assert sweep_csv(CURVE).splitlines()[:2] == [
+        "batch,p50_ms,p90_ms,p99_ms,graph_p50_ms,h2d_ms,d2h_ms,enqueue_ms,input_bytes,inferences_per_s,work_per_s",
+        "1,1.0000,1.0000,1.0000,,,,,4,1000,1000",
+    ]
+
+
+def test_growth_of_service_time_is_against_one_context() -> None:
+    shared = [
+        ContextsTiming(contexts=n, p50_ms=ms, p99_ms=ms, inferences_per_s=9.0)
+        for n, ms in ((1, 2.0), (4, 5.0))
+    ]
+    text = text_of(sharing_view(shared, SwitchCosts(size_ms=0.25, profile_ms=None)))
+    assert "2.50 x" in text
+    assert "the next inference takes 0.250 ms longer" in text
