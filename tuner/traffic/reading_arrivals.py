@@ -40,7 +40,8 @@ def read_arrivals(settings: LogSettings, model: Model | None, latency: str | Non
         )
     if not any(columns.time for columns in logs.columns):
         raise TunerError(
-            "a replay needs the time of each request, and no column is known as one; name it with --time COLUMN"
+            "a replay needs the time of each request, and no column is known as one; "
+            "name it with --time COLUMN"
         )
     column = _latency_column(logs, latency)
     rules = rules_of(logs, model)
