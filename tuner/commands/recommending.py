@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.commands import deployed_options, engine_options, export_options, options
+from tuner.commands import batching_options, deployed_options, engine_options, export_options, options
 
 if TYPE_CHECKING:
     from tuner.measurements.built_source import BuiltSource
     from tuner.measurements.source import ProfileSource
     from tuner.measurements.store import Store
     from tuner.model import Model
+    from tuner.recommendation.batching import BatchingSettings
     from tuner.recommendation.recommendation import Recommendation
     from tuner.recommendation.scored import RecommendSettings
     from tuner.search.study import Trial
@@ -71,11 +72,19 @@ def _overnight(
         traffic = read_logs(given, stored.model)
         wishes = ""
 
-    def search() -> tuple[Recommendation, ProfileSource]:
+    def opened() -> ProfileSource:
         source = stored
         if model is not None and gpu is not None:
             source = _built_source(given, model, store, traffic)
         assert not isinstance(source, str)  # without a GPU there are stored curves, or an error before this
+        return source
+
+    batching = batching_options.batching_settings(given)
+    if batching is not None:
+        return _batched(given, traffic, opened(), (settings, batching), store)
+
+    def search() -> tuple[Recommendation, ProfileSource]:
+        source = opened()
         return _searched(given, traffic, source, settings, store), source
 
     night = deployed_options.night_of(given, store, stored, wishes)
@@ -103,6 +112,29 @@ def _searched(
         )
 
 
+def _batched(
+    given: dict[str, Any],
+    traffic: Traffic,
+    source: ProfileSource,
+    settings: tuple[RecommendSettings, BatchingSettings],
+    store: Store,
+) -> Recommendation:
+    """A recommendation for single requests behind a batcher."""
+    from tuner.commands.console import progress_bar
+    from tuner.recommendation.recommend_batched import recommend_batched
+    from tuner.traffic.reading_arrivals import read_arrivals
+
+    arrivals = read_arrivals(options.log_settings(given), source.model, given["latency"])
+    with progress_bar("trying batchers", quiet=given["quiet"]) as advance:
+        return recommend_batched(
+            (traffic, arrivals),
+            source,
+            settings,
+            store.url,
+            (None, lambda done, total: advance(done, total, f"batcher {done} of {total}")),
+        )
+
+
 def _doing(trial: Trial) -> str:
     """The profile that was just tried, and the best score so far."""
     best = "" if trial.value is None else f", best {trial.value:.4g} ms"
@@ -121,12 +153,19 @@ def _built_source(given: dict[str, Any], model: Model, store: Store, traffic: Tr
 
 
 def check_outputs(given: dict[str, Any]) -> None:
-    """Raise TunerError for an output that could not be written, before anything is measured."""
+    """Raise TunerError for an output that could not be written, before anything is measured.
+
+    So too for a batcher that makes no sense, and where what replays it is not installed.
+    """
     from tuner.recommendation.output_file import check_writable
 
+    if batching_options.batching_settings(given) is not None:
+        from tuner.replay import compiled  # noqa: F401  # importing it says what is missing
     check_writable(given["out"])
     if given["report"] is not None:
-        check_writable(given["report"])
+        from tuner.commands.report import check_report, format_of
+
+        check_report(given["report"], format_of(None, given["report"]))
     if given["to"] is not None:
         export_options.check_export(given)
 
@@ -153,6 +192,10 @@ def _print_tables(given: dict[str, Any], found: Recommendation) -> None:
     from tuner.report.terminal import recommendation_view
 
     results().print(recommendation_view(found, explain=given["explain"]))
+    if found.batching is not None:
+        from tuner.report.batching_view import batching_view
+
+        results().print(batching_view(found.batching))
     print(f"written: {given['out']}")
     if given["report"] is not None:
         print(f"written: {given['report']}")
