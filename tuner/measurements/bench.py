@@ -17,7 +17,7 @@ from tuner.engines.builder import Builder, BuilderOptions, build_job
 from tuner.engines.memory_need import refuse_impossible
 from tuner.engines.plan_store import PlanStore
 from tuner.engines.spec import EngineSpec, Environment
-from tuner.errors import EngineError, RunFailed
+from tuner.errors import BuildFailed, EngineError, RunFailed
 from tuner.measurements.child_measurer import ChildMeasurer
 from tuner.measurements.flat_parquet import RecordedEngine
 from tuner.measurements.input_fill import InputFill
@@ -177,6 +177,13 @@ class Bench:
         self._check_outputs(errors)
         self.store.add_measurements(engine.spec.key, engine.repeat, pending)
         return costs
+
+    def swept(self, profiles: ProfileSet, places: Sequence[Place]) -> tuple[BuiltEngine, SwitchCosts | None]:
+        """The newest build of a set, timed at these places; EngineError where either fails."""
+        engine = self.built(self.spec(profiles))
+        if not engine.is_built:
+            raise BuildFailed(engine.reason or "not known", engine.outcome)
+        return engine, self.time(engine, places)
 
     def time_contexts(self, engine: BuiltEngine, size: Size, counts: Sequence[int]) -> list[ContextsTiming]:
         """One size in several execution contexts at once; the engine has that many equal profiles."""
