@@ -29,6 +29,14 @@ from tuner.search.samplers import (
     seed_of_trial,
 )
 from tuner.search.space import Space
+from tuner.search.stopping import (
+    ALL_MEASURED,
+    BUILDS_SPENT,
+    PATIENCE,
+    UNLIKELY,
+    is_out_of_time,
+    no_gain_likely,
+)
 from tuner.search.study import (
     SCORED,
     Trial,
@@ -41,13 +49,6 @@ from tuner.search.study import (
     study_name,
     tell,
 )
-
-UNLIKELY = 0.05
-"""Chance of a gain above 1 % under which a further build is not worth it."""
-PATIENCE = 2
-"""Trials in a row whose outlook has to be that poor: one alone may be a model that is too sure."""
-ALL_MEASURED = "all candidates measured"
-BUILDS_SPENT = "budget of builds spent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,14 +224,10 @@ class _Search:
             return ALL_MEASURED
         if len(self.trials) + len(self.asked) >= self.settings.builds:
             return BUILDS_SPENT
-        hours = self.settings.max_hours
-        if hours is not None and elapsed_s > hours * 3600:
-            return f"budget of {hours:g} hours spent"
+        if is_out_of_time(elapsed_s, self.settings.max_hours):
+            return f"budget of {self.settings.max_hours:g} hours spent"
         if self.settings.stops_early and self.poor_outlooks >= PATIENCE:
-            return (
-                f"a further build gains more than 1 % with a chance of {self.outlook().chance:.0%}, which is "
-                f"under {UNLIKELY:.0%}"
-            )
+            return no_gain_likely(self.outlook())
         return None
 
     def _untried(self) -> tuple[Size, ...]:
