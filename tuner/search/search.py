@@ -43,6 +43,7 @@ from tuner.search.study import (
     distributions,
     ended_trials,
     fail_trials_of_dead_runs,
+    failed_trial,
     open_storage,
     open_study,
     storage_errors,
@@ -258,7 +259,7 @@ class _Search:
             return
         outcome = self.source.measure(ended.profile, self.problem.judge.histogram.sizes)
         if isinstance(outcome, FailedProfile):
-            self._take(_failure(ended.number, outcome))
+            self._take(failed_trial(ended.number, outcome))
             return
         self.known.add(outcome)
         self._take(ended)
@@ -302,7 +303,7 @@ class _Search:
             self.stopped = outcome.reason
             return None
         if isinstance(outcome, FailedProfile):
-            trial = _failure(asked.number, outcome)
+            trial = failed_trial(asked.number, outcome)
             tell(self.study, asked, trial, None, {})
             self._take(trial)
             return trial
@@ -323,7 +324,8 @@ class _Search:
             return self.known.why_hopeless(curve, row, self.outlook())
 
         try:
-            return self.source.measure(profile, self.problem.judge.histogram.sizes, stop)
+            sizes = self.problem.judge.histogram.sizes
+            return self.source.measure(profile, sizes, stop if self.known.can_prune else None)
         except EngineError as error:
             return FailedProfile(profile=profile, kind=error.kind, reason=str(error))
 
@@ -344,7 +346,3 @@ class _Search:
             return ()
         opts = [self.known.measured[row].profile.opt for row in best.rows]
         return tuple((opt, axis) for opt in opts for axis in self.space.edges(opt))
-
-
-def _failure(number: int, failed: FailedProfile) -> Trial:
-    return Trial(number=number, profile=failed.profile, outcome=failed.kind, reason=failed.reason)
