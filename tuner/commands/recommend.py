@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tuner.commands import (
     batching_options,
+    cluster_options,
     deployed_options,
     engine_options,
     export_options,
@@ -70,6 +71,9 @@ def recommend(
     max_shift: deployed_options.MaxShift = deployed_options.DEFAULT_MAX_SHIFT,
     max_uncovered: deployed_options.MaxUncovered = deployed_options.DEFAULT_MAX_UNCOVERED,
     force: deployed_options.Force = False,
+    ray: cluster_options.Ray = None,
+    gpu_kind: cluster_options.GpuKind = None,
+    at_once: cluster_options.AtOnce = None,
     out: options.Out = "profile.json",
     report: options.Report = None,
     to: export_options.To = None,

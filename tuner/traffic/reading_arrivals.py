@@ -71,7 +71,7 @@ def _part(
     names = (*columns.names, latency) if latency is not None else columns.names
     runnable = Runnable(logs.model, logs.axes)
     window = window_of(logs.settings)
-    wanted = Wanted(tuple(dict.fromkeys(names)), time=columns.time, window=window)
+    wanted = Wanted(tuple(dict.fromkeys(names)), columns.time, columns.time_unit, window)
     blocks = (
         _block(block, clean_rows(block, columns, rules), runnable, latency)
         for piece in file.pieces(wanted)
