@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tuner.commands import deployed_options, engine_options
+from tuner.commands import batching_options, deployed_options, engine_options, options
 from tuner.commands.building_place import building_place
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tuner.measurements.source import ProfileSource
     from tuner.measurements.store import Store
     from tuner.model import Model
+    from tuner.recommendation.batching import BatchingSettings
     from tuner.recommendation.recommendation import Recommendation
     from tuner.recommendation.scored import RecommendSettings
     from tuner.search.study import Trial
@@ -35,6 +36,9 @@ class Prepared:
         """The recommendation of the night; where nothing has changed, nothing is searched."""
         from tuner.recommendation.overnight import recommend_overnight
 
+        batching = batching_options.batching_settings(self.given)
+        if batching is not None:
+            return self._batched(settings, batching)
         wishes = "" if self.place is None else f"{engine_options.wishes(self.given)} {self.place.told}"
         several = self.several_at_once(settings)
         night = deployed_options.night_of(self.given, self.store, self.stored, wishes)
@@ -63,6 +67,24 @@ class Prepared:
         """The settings with as many profiles asked for at once as there are GPUs, or as was wished."""
         at_once = self.given["at_once"] or (self.place.at_once if self.place is not None else 1)
         return replace(settings, search=replace(settings.search, at_once=at_once))
+
+    def _batched(self, settings: RecommendSettings, batching: BatchingSettings) -> Recommendation:
+        """A recommendation for single requests behind a batcher."""
+        from tuner.commands.console import progress_bar
+        from tuner.recommendation.recommend_batched import recommend_batched
+        from tuner.traffic.reading_arrivals import read_arrivals
+
+        given, source = self.given, self._source(settings)
+        batching = batching_options.with_deployed(batching, given, source.model.axes)
+        arrivals = read_arrivals(options.log_settings(given), source.model, given["latency"])
+        with progress_bar("trying batchers", quiet=given["quiet"]) as advance:
+            return recommend_batched(
+                (self.traffic, arrivals),
+                source,
+                (self.several_at_once(settings), batching),
+                self.store.url,
+                (None, lambda done, total: advance(done, total, f"batcher {done} of {total}")),
+            )
 
     def _source(self, settings: RecommendSettings) -> ProfileSource:
         if self.model is not None and self.place is not None:

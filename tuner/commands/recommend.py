@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tuner.commands import (
+    batching_options,
     cluster_options,
     deployed_options,
     engine_options,
@@ -45,6 +46,14 @@ def recommend(
     pareto: search_options.Pareto = False,
     explain: search_options.Explain = False,
     confirm: search_options.Confirm = 1,
+    batcher: batching_options.Batcher = "none",
+    load: batching_options.Load = 1.0,
+    contexts: batching_options.Contexts = 1,
+    concurrency: batching_options.Concurrency = None,
+    unlike_shapes: batching_options.UnlikeShapes = "separate",
+    max_batch: batching_options.MaxBatch = None,
+    batcher_trials: batching_options.BatcherTrials = batching_options.DEFAULT_TRIALS,
+    latency: batching_options.Latency = None,
     precision: engine_options.Precision = "fp16",
     flavour: engine_options.Flavour = "tensorrt",
     optimization_level: engine_options.OptimizationLevel = None,

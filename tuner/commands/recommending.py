@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.commands import cluster_options, deployed_options, export_options, options
+from tuner.commands import (
+    batching_options,
+    cluster_options,
+    deployed_options,
+    export_options,
+    options,
+)
 from tuner.commands.prepared import prepared
 
 if TYPE_CHECKING:
@@ -52,12 +58,19 @@ def by_measurements(given: dict[str, Any]) -> Recommendation:
 
 
 def check_outputs(given: dict[str, Any]) -> None:
-    """Raise TunerError for an output that could not be written, before anything is measured."""
+    """Raise TunerError for an output that could not be written, before anything is measured.
+
+    So too for a batcher that makes no sense, and where what replays it is not installed.
+    """
     from tuner.recommendation.output_file import check_writable
 
+    if batching_options.batching_settings(given) is not None:
+        from tuner.replay import compiled  # noqa: F401  # importing it says what is missing
     check_writable(given["out"])
     if given["report"] is not None:
-        check_writable(given["report"])
+        from tuner.commands.report import check_report, format_of
+
+        check_report(given["report"], format_of(None, given["report"]))
     if given["to"] is not None:
         export_options.check_export(given)
 
@@ -84,6 +97,10 @@ def _print_tables(given: dict[str, Any], found: Recommendation) -> None:
     from tuner.report.terminal import recommendation_view
 
     results().print(recommendation_view(found, explain=given["explain"]))
+    if found.batching is not None:
+        from tuner.report.batching_view import batching_view
+
+        results().print(batching_view(found.batching))
     print(f"written: {given['out']}")
     if given["report"] is not None:
         print(f"written: {given['report']}")

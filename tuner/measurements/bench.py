@@ -84,6 +84,16 @@ class Bench:
         known = [e for e in self.store.engines(self.model.content_hash) if e.spec.key == spec.key]
         return sorted(known, key=lambda engine: engine.repeat)
 
+    def failures(self) -> list[BuiltEngine]:
+        """Single-profile builds that failed under this bench's choices, on this machine."""
+        return [
+            engine
+            for engine in self.store.engines(self.model.content_hash)
+            if not engine.is_built
+            and len(engine.spec.profiles) == 1
+            and engine.spec == self.spec(engine.spec.profiles)
+        ]
+
     def recorded(self, engine: BuiltEngine) -> RecordedEngine:
         return RecordedEngine(engine, tuple(self.store.measurements(engine.spec.key, engine.repeat)))
 
