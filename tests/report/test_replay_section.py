@@ -81,7 +81,7 @@ def test_a_load_beyond_capacity_is_said_plainly(sample: Written) -> None:
 
 
 def test_executed_batches_are_drawn_where_the_document_has_them(sample: Written) -> None:
-    section = of(sample, replay=replay(1.0, batches=[[1, 30], [8, 70]]))
+    section = of(sample, replay=replay(1.0, executed=[[1, 32, 30], [8, 32, 40], [8, 64, 30]]))
     chart = next(c for c in charts(section) if c.table.name == "batches")
     assert chart.title == "70.0 % of the executions have batch 8"
     assert list(chart.data[0]["y"]) == [0.3, 0.7]

@@ -9,8 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tuner.recommendation.batched import Batching, ServedBy
-
-UNKNOWN = "-"
+from tuner.report.look import LOUD, UNKNOWN, plain_table
 
 
 def batching_view(batching: Batching) -> RenderableType:
@@ -21,16 +20,14 @@ def batching_view(batching: Batching) -> RenderableType:
 def servers_table(batching: Batching) -> Table:
     """Every server at the same arrivals; no response time stands where the queue grows without bound."""
     limit = f"; capacity under {batching.limit}" if batching.limit else ""
-    table = Table(
-        title=f"Response times in ms at {batching.arrival_rate_rps:.4g} requests/s{limit}",
-        title_justify="left",
+    table = plain_table(
+        f"Response times in ms at {batching.arrival_rate_rps:.4g} requests/s{limit}",
+        ("server", "opts", "batcher"),
+        ("P50", "P99", "mean batch", "busy"),
     )
-    for heading in ("server", "opts", "batcher"):
-        table.add_column(heading)
-    for heading in ("P50", "P99", "mean batch", "busy", "capacity, req/s"):
-        table.add_column(heading, justify="right")
+    table.add_column("capacity, req/s", justify="right")
     for served in batching.others:
-        table.add_row(*_cells(served), style="bold" if served is batching.chosen else "")
+        table.add_row(*_cells(served), style=LOUD if served is batching.chosen else "")
     return table
 
 
