@@ -11,6 +11,8 @@ from tuner.report.document_parts import axes_of
 from tuner.report.performance_chart import batch_axis
 from tuner.report.search_section import opts_text
 
+# What the section itself says of the recommended server, and so tells it from the others.
+_OF_A_SERVER = ("batcher", "max_batch_size", "preferred_batch_size", "max_queue_delay_microseconds", "replay")
 _PERCENTS = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p999"}
 
 
@@ -32,11 +34,15 @@ def replay_section(document: Json) -> Section | None:
 
 
 def servers_of(batching: Json) -> Sequence[Json]:
-    """The servers to compare, the chosen one last and under a name of its own."""
+    """The servers to compare, the recommended one last and marked."""
     found = [dict(server) for server in batching["servers"]]
-    if not found:
-        return [{**batching, "name": "chosen", "opts": [], "judged_at": None}]
-    return found
+    own = next(
+        (server for server in found if all(server[key] == batching[key] for key in _OF_A_SERVER)), None
+    )
+    if own is None:
+        own = {**batching, "name": "the server", "opts": [], "judged_at": None}
+    others = [server for server in found if server is not own]
+    return [*others, {**own, "name": f"{own['name']} (recommended)"}]
 
 
 def _sentences(batching: Json) -> Iterator[str]:
