@@ -145,3 +145,17 @@ def test_what_does_not_make_sense_is_one_line(
 ) -> None:
     ran = recommend(shell, requests_log(shell, count=300), *more)
     assert_one_line(ran, words, exit_code=code)
+
+
+def test_the_logs_response_times_are_compared_with_the_replay_of_the_deployed_set(shell: Shell) -> None:
+    log = requests_log(shell, rate_rps=300, latency_ms=40.0)
+    assert recommend(shell, log, "--batcher", "fifo").exit_code == 0
+    assert document(shell)["batching"]["calibration"] is None  # nothing is deployed yet
+    (shell.folder / "profile.json").rename(shell.folder / "deployed.json")
+    ran = recommend(shell, log, "--batcher", "fifo", "--deployed", str(shell.folder / "deployed.json"))
+    assert "calibration in ms: P50 40 logged" in ran.out
+    found = document(shell)
+    assert found["batching"]["calibration"][0]["observed_ms"] == 40.0
+    kinds = [caveat["kind"] for caveat in found["caveats"]]
+    assert "calibration" in kinds  # the engine answers in under a millisecond
+    assert "deployed_not_weighed" in kinds

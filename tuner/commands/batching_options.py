@@ -79,6 +79,29 @@ def batching_settings(given: dict[str, Any]) -> BatchingSettings | None:
     )
 
 
+def with_deployed(
+    settings: BatchingSettings, given: dict[str, Any], axes: tuple[str, ...]
+) -> BatchingSettings:
+    """The settings with the deployed document's set and batcher, whose response times the log holds."""
+    import dataclasses
+
+    from tuner.commands.deployed_options import read_deployed_file
+    from tuner.replay.batcher import Batcher
+
+    deployed = read_deployed_file(given, axes)
+    if deployed is None:
+        return settings
+    written, batcher = deployed.document.batcher, None
+    if written is not None:
+        batcher = Batcher(
+            max_batch=written.max_batch,
+            preferred_batch_size=written.preferred_batch_size,
+            max_queue_delay_microseconds=written.max_queue_delay_microseconds,
+            unlike_shapes=settings.unlike_shapes,
+        )
+    return dataclasses.replace(settings, deployed=deployed.profiles, deployed_batcher=batcher)
+
+
 def _refuse_response(objective: str, slos: list[Slo]) -> None:
     from tuner.search.fixed_point import BATCHING_OBJECTIVES
 

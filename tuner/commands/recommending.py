@@ -96,7 +96,9 @@ def _overnight(
 
     batching = batching_options.batching_settings(given)
     if batching is not None:
-        return _batched(given, traffic, opened(), (settings, batching), store)
+        source = opened()
+        batching = batching_options.with_deployed(batching, given, source.model.axes)
+        return _batched(given, traffic, source, (settings, batching), store)
 
     def search() -> tuple[Recommendation, ProfileSource]:
         source = opened()

@@ -38,8 +38,8 @@ FEWEST_HELD_OUT = 100
 class BatchingSettings:
     """What is wanted of a batcher: its kind, the server it stands in, and what it is judged by.
 
-    `max_batch` limits the batches that are tried; `deployed` is the set that the log's own response times
-    come from.
+    `max_batch` limits the batches that are tried. `deployed` is the set that the log's own response times
+    come from, `deployed_batcher` what stood before it (None: Triton's defaults, or nothing for `fifo`).
     """
 
     kind: str
@@ -52,6 +52,7 @@ class BatchingSettings:
     max_batch: int | None = None
     trials: int = DEFAULT_TRIALS
     deployed: ProfileSet | None = None
+    deployed_batcher: Batcher | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -63,6 +64,7 @@ class Tuned:
     measured: tuple[MeasuredProfile, ...]
     field: Field
     found: FixedPoint
+    is_deployed_known: bool
 
 
 def tune_batching(
@@ -113,13 +115,14 @@ def tune_batching(
             trial_count=tried,
             cycle_count=cycles,
             largest_rounding=cells.sizes.largest_rounding(kept),
-            calibration=_calibration(field, kept, default_batcher(space), batching),
+            calibration=_calibration(field, kept, space, batching),
             notes=kept.notes,
         ),
         coverage=coverage,
         measured=tuple(by_profile[profile] for profile in chosen.profiles),
         field=field,
         found=found,
+        is_deployed_known=batching.deployed is not None,
     )
 
 
@@ -171,10 +174,12 @@ def _problem(field: Field, recommend: RecommendSettings, batching: BatchingSetti
 
 
 def _calibration(
-    field: Field, kept: Arrivals, batcher: Batcher, batching: BatchingSettings
+    field: Field, kept: Arrivals, space: BatcherSpace, batching: BatchingSettings
 ) -> Calibration | None:
     """The log's response times beside those of the deployed set with the log's own load."""
     if kept.latency_ms is None or batching.deployed is None:
         return None
+    usual = FIFO if batching.kind == "fifo" else default_batcher(space)
+    batcher = batching.deployed_batcher or usual
     played: ServedBy = served_by_nearest(field, batching.deployed, batcher, kept)
     return calibration(kept.latency_ms, played.replay)

@@ -228,6 +228,12 @@ def _caveats(tuned: Tuned) -> Iterator[Caveat]:
             f"{coverage.request_share:.1%} of the requests (up to {coverage.largest_uncovered}) lie outside "
             f"of what was measured or allowed; they are {done}: measure larger sizes or scale the axis",
         )
+    if tuned.is_deployed_known:
+        yield Caveat(
+            "deployed_not_weighed",
+            "with a batcher the deployed set is replayed to check the replay, but not weighed against the "
+            "new one: compare the two with the same --load before you change",
+        )
     if batching.chosen.replay.is_overloaded:
         yield Caveat(
             "overloaded",
