@@ -71,7 +71,7 @@ import os, sys, time, json, resource
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(sys.argv[2])])
 path, threads = sys.argv[1], int(sys.argv[2])
 os.environ["POLARS_MAX_THREADS"] = str(threads)
-import duckdb, polars, numpy, pyarrow, pyarrow.parquet, pyarrow.compute, pyarrow.json, pyarrow.csv
+import duckdb, polars, numpy, pandas, pyarrow, pyarrow.parquet, pyarrow.compute, pyarrow.json, pyarrow.csv
 import tuner.traffic.reading
 start, start_cpu = time.perf_counter(), time.process_time()
 {engine}

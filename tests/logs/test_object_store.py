@@ -47,7 +47,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def bucket(server: str, tmp_path: Path) -> str:
-    """The query of an address for the server's bucket, which holds two hours of logs and what is unfinished."""
+    """The query of an address of the bucket, which holds two hours of logs and what is unfinished."""
     store = fs.S3FileSystem(
         access_key="test",
         secret_key="test",

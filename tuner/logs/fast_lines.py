@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
 from pyarrow import fs
 
 from tuner.logs.block import Block
@@ -22,7 +21,6 @@ from tuner.logs.sources import Source
 _BATCH_ROWS = 1 << 17
 _LONGEST_LINE_BYTES = 32 << 20
 _CHUNK_BYTES = 1 << 20
-_LINE_END = 10
 _THREADS = 2
 
 
@@ -56,9 +54,9 @@ def fast_pieces(source: Source, layout: Layout, bytes_per_line: float, wanted: W
 
 def _line_count(source: Source) -> int:
     count, last = 0, b"\n"
-    with reading(source), source.filesystem.open_input_stream(source.path) as stream:
+    with reading(source), source.filesystem.open_input_stream(source.path, compression=None) as stream:
         while chunk := stream.read(_CHUNK_BYTES):
-            count += int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == _LINE_END))
+            count += bytes(chunk).count(b"\n")
             last = chunk[-1:]
     return count + (last != b"\n")
 

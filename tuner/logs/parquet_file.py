@@ -16,7 +16,7 @@ from tuner.logs.log_file import LogFile, Piece, Spans, Wanted, known_names
 from tuner.logs.sources import Source
 from tuner.logs.times import NO_TIME, read_time
 
-BATCH_ROWS = 1 << 19
+BATCH_ROWS = 1 << 20
 
 
 def open_parquet(source: Source) -> LogFile:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from tuner.engines.builder import Builder, BuilderOptions, build_job
 from tuner.engines.memory_need import refuse_impossible
 from tuner.engines.plan_store import PlanStore
 from tuner.engines.spec import EngineSpec, Environment
-from tuner.errors import EngineError, RunFailed
+from tuner.errors import BuildFailed, EngineError, RunFailed
 from tuner.measurements.child_measurer import ChildMeasurer
 from tuner.measurements.flat_parquet import RecordedEngine
 from tuner.measurements.input_fill import InputFill
@@ -28,6 +29,8 @@ from tuner.measurements.records import Records
 from tuner.measurements.runner import ContextsTiming, SizeTask
 from tuner.model import Model
 from tuner.profiles.profile import ProfileSet
+
+_LOG = logging.getLogger(__name__)
 
 Place = tuple[int, Size]
 """A profile index and a size."""
@@ -84,6 +87,16 @@ class Bench:
         known = [e for e in self.store.engines(self.model.content_hash) if e.spec.key == spec.key]
         return sorted(known, key=lambda engine: engine.repeat)
 
+    def failures(self) -> list[BuiltEngine]:
+        """Single-profile builds that failed under this bench's choices, on this machine."""
+        return [
+            engine
+            for engine in self.store.engines(self.model.content_hash)
+            if not engine.is_built
+            and len(engine.spec.profiles) == 1
+            and engine.spec == self.spec(engine.spec.profiles)
+        ]
+
     def recorded(self, engine: BuiltEngine) -> RecordedEngine:
         return RecordedEngine(engine, tuple(self.store.measurements(engine.spec.key, engine.repeat)))
 
@@ -121,6 +134,8 @@ class Bench:
                 plan_digest=built.plan_digest,
             )
             self.tools.plans.trim(plan_path)
+            if built.timing_cache.startswith("refused"):
+                _LOG.warning("timing cache %s was not used: %s", job.timing_cache, built.timing_cache)
         self.store.add_engine(self.model, engine)
         return engine
 
@@ -162,6 +177,13 @@ class Bench:
         self._check_outputs(errors)
         self.store.add_measurements(engine.spec.key, engine.repeat, pending)
         return costs
+
+    def swept(self, profiles: ProfileSet, places: Sequence[Place]) -> tuple[BuiltEngine, SwitchCosts | None]:
+        """The newest build of a set, timed at these places; EngineError where either fails."""
+        engine = self.built(self.spec(profiles))
+        if not engine.is_built:
+            raise BuildFailed(engine.reason or "not known", engine.outcome)
+        return engine, self.time(engine, places)
 
     def time_contexts(self, engine: BuiltEngine, size: Size, counts: Sequence[int]) -> list[ContextsTiming]:
         """One size in several execution contexts at once; the engine has that many equal profiles."""

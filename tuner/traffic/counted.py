@@ -15,7 +15,7 @@ from tuner.logs.block import Block
 from tuner.logs.clean import CleanRows
 from tuner.logs.reasons import reason_name
 from tuner.logs.times import NO_TIME, Times
-from tuner.traffic.counting import count_rows
+from tuner.traffic.counting import Span, count_rows, span_of
 from tuner.traffic.runnable import Runnable
 from tuner.traffic.tally import UNTIMED_HOLDOUT, UNTIMED_TUNE, Tally
 from tuner.traffic.traffic import HOLDOUT_SHARE
@@ -170,41 +170,44 @@ class Counted:
         self.used_row_count += row_count
         if row_count:
             weights = rows.counts if rows.counts is None or numbers is None else rows.counts[numbers]
-            marks = self._marks(rows, numbers, source)
-            self._add_cells(marks, sizes, weights)
+            marks, span = self._marks(rows, numbers, source)
+            if span is not None:
+                self.tally.add(count_rows(marks, self.tally.width_us, sizes, weights, span))
+            else:
+                self._add_mixed(marks, sizes, weights)
 
     def _marks(
         self, rows: CleanRows, numbers: Int64Array | None, source: tuple[FileRows, Block]
-    ) -> Int64Array:
-        """A time for each used row, or the side of the hash that a row without a time falls on."""
+    ) -> tuple[Int64Array, Span | None]:
+        """A time for each used row, or the side of the hash that a row without a time falls on.
+
+        With the span of the times where every row has one.
+        """
         file, block = source
         times = rows.times
         if times is None and file.snapshot is not None:
-            return np.full(rows.row_count if numbers is None else len(numbers), file.snapshot)
+            return np.full(rows.row_count if numbers is None else len(numbers), file.snapshot), None
         if times is None:
-            return _untimed(rows.row_count if numbers is None else numbers, block.first_row, file)
+            return _untimed(rows.row_count if numbers is None else numbers, block.first_row, file), None
         us = times.us if numbers is None else times.us[numbers]
-        least, largest = int(us.min()), int(us.max())
-        if least == NO_TIME:
-            here = us == NO_TIME
-            self.untimed_count += int(here.sum())
-            places = np.flatnonzero(here) if numbers is None else numbers[here]
-            us = us.copy()
-            us[here] = _untimed(places, block.first_row, file)
-            timed = us[~here]
-            if not len(timed):
-                return us
-            least, largest = int(timed.min()), int(timed.max())
-        self._widen(least, largest)
-        return us
+        span = span_of(us)
+        if span.first_us != NO_TIME:
+            self._widen(span.first_us, span.last_us)
+            return us, span
+        here = us == NO_TIME
+        self.untimed_count += int(here.sum())
+        places = np.flatnonzero(here) if numbers is None else numbers[here]
+        us = us.copy()
+        us[here] = _untimed(places, block.first_row, file)
+        timed = us[~here]
+        if len(timed):
+            self._widen(int(timed.min()), int(timed.max()))
+        return us, None
 
-    def _add_cells(
+    def _add_mixed(
         self, marks: Int64Array, sizes: tuple[Int64Array, ...], weights: Int64Array | None
     ) -> None:
         """Rows with a time are put in buckets; the two marks of the others are buckets of their own."""
-        if int(marks.min()) > UNTIMED_HOLDOUT:
-            self.tally.add(count_rows(marks, self.tally.width_us, sizes, weights))
-            return
         timed = marks > UNTIMED_HOLDOUT
         for here, width_us in ((timed, self.tally.width_us), (~timed, 1)):
             if here.any():

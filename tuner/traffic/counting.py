@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,25 +20,40 @@ _LARGEST_KEY = 2**62
 _LARGEST_INT32 = 2**31 - 1
 
 
+class Span(NamedTuple):
+    """First and last of some times, and whether they come in order."""
+
+    first_us: int
+    last_us: int
+    is_rising: bool
+
+
+def span_of(times_us: Int64Array) -> Span:
+    """One pass where the times are in order, as those of most logs are."""
+    if (times_us[1:] >= times_us[:-1]).all():
+        return Span(int(times_us[0]), int(times_us[-1]), True)
+    return Span(int(times_us.min()), int(times_us.max()), False)
+
+
 def count_rows(
-    times_us: Int64Array, width_us: int, sizes: Sequence[Int64Array], weights: Int64Array | None
+    times_us: Int64Array,
+    width_us: int,
+    sizes: Sequence[Int64Array],
+    weights: Int64Array | None,
+    span: Span | None = None,
 ) -> Cells:
     """Cells of rows, each row in the bucket of its time; all arrays have shape (rows,), at least one row.
 
-    A pair of bucket and size may come more than once.
+    A pair of bucket and size may come more than once. `span` is that of the times, if it is known.
     """
     codes = _SizeCodes.of(sizes)
-    first, last = int(times_us.min()), int(times_us.max())
+    first, last, is_rising = span or span_of(times_us)
     if codes is not None and first // width_us == last // width_us:
         found, counts = _counted(codes.codes(sizes, len(times_us)), codes.span, weights)
         return codes.cells(np.full(len(found), first // width_us * width_us), found, counts)
-    if codes is None or weights is not None or width_us == 1 or not _is_rising(times_us):
+    if codes is None or weights is not None or width_us == 1 or not is_rising:
         return _hashed(times_us, width_us, (sizes, codes), weights)
     return _by_runs(times_us, width_us, codes, codes.codes(sizes, len(times_us)))
-
-
-def _is_rising(times_us: Int64Array) -> bool:
-    return bool((times_us[1:] >= times_us[:-1]).all())
 
 
 @dataclass(frozen=True, slots=True)
