@@ -212,3 +212,16 @@ def _wait_for(happened: object, seconds: float = 20) -> None:
     while not happened():  # type: ignore[operator]
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_error_of_interpolation_is_measured_and_told(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    sizes = np.stack([random.integers(1, 65, 3000), random.integers(16, 513, 3000)], axis=1)
+    busy = SizeHistogram(AXES, sizes, np.ones(len(sizes), np.int64))
+    with open_store(url(tmp_path)) as store:
+        source = BuiltSource(stand_in_bench(tmp_path, store), busy, BuildBudget(builds=1))
+        measured = source.measure(whole((4, 128)), busy.sizes)
+    assert isinstance(measured, MeasuredProfile)
+    assert source.facts.interpolation_error is not None
+    assert 0 < source.facts.interpolation_error < 0.2
