@@ -328,5 +328,4 @@ def test_a_percentile_is_searched_for_as_well_as_a_mean(objective: str, url: str
     aimed = Problem(problem.space, judge, (), "x")
     found = search(aimed, SearchSettings(max_profiles=2, stops_early=False), source, url)
     best = min(brute_force_of(source, aimed, count) for count in (1, 2))
-    assert found.trials[-1].value is not None
     assert min(t.value for t in found.trials if t.value) == pytest.approx(best)
