@@ -14,7 +14,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,7 +98,8 @@ def holding_study(engine: Engine, study: str, *, waits: bool = False) -> Iterato
     finally:
         ended.set()
         heart.join()
-        with engine.begin() as connection:
+        # Where the database is gone the claim stays, and counts as dead from now on.
+        with suppress(SQLAlchemyError), engine.begin() as connection:
             connection.execute(delete(tables.runs).where(tables.runs.c.run_id == run.run_id))
 
 
@@ -136,6 +137,8 @@ def run_on(connection: Connection, study: str) -> Run | None:
 
 
 def _beat(engine: Engine, run: Run, ended: threading.Event) -> None:
+    if engine.url.database in (None, "", ":memory:"):
+        return  # nobody else can see this database
     while not ended.wait(HEARTBEAT_S):
         try:
             with engine.begin() as connection:
