@@ -17,6 +17,9 @@ from tuner.measurements.connecting import connect
 from tuner.measurements.runs import holding_study
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
     return folder_at(tmp_path / "job")
