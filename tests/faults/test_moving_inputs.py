@@ -19,7 +19,6 @@ from tuner.measurements.measurement import BuiltEngine, Measurement, Mode
 from tuner.onnx_file import read_onnx
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 
-
 pytestmark = pytest.mark.slow
 
 

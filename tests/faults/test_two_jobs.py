@@ -16,7 +16,6 @@ from tests.faults.jobs import Folder, ended, folder_at
 from tuner.measurements.connecting import connect
 from tuner.measurements.runs import holding_study
 
-
 pytestmark = pytest.mark.slow
 
 
