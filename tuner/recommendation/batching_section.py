@@ -51,6 +51,7 @@ def batching_section(batching: Batching | None) -> Json | None:
         },
         "largest_rounding": _rounded(batching.largest_rounding),
         "calibration": _calibration(batching),
+        "client_routing": _client_routing(batching),
         "notes": list(batching.notes),
     }
 
@@ -105,6 +106,12 @@ def _capacity(found: Capacity | None) -> Json | None:
         "rate_rps": _rounded(found.rate_rps),
         "interval_rps": [_rounded(bound) for bound in found.interval_rps],
     }
+
+
+def _client_routing(batching: Batching) -> list[Json] | None:
+    if batching.client_routing is None:
+        return None
+    return [{"size": size.as_dict(), "profile": index} for size, index in batching.client_routing.items()]
 
 
 def _calibration(batching: Batching) -> list[Json] | None:
