@@ -23,6 +23,7 @@ def batcher_settings(batching: Batching | None) -> Json | None:
         "preferred_batch_size": list(batcher.preferred_batch_size),
         "max_queue_delay_microseconds": batcher.max_queue_delay_microseconds,
         "unlike_shapes": batcher.unlike_shapes,
+        "instance_count": batching.server.contexts,
     }
 
 
