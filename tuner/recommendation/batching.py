@@ -99,7 +99,7 @@ def tune_batching(
     curves = [m.curve(recommend.search.mode) for m in measured]
     kept, coverage = within_reach(traffic, arrivals, curves, recommend)
     cells = _cells(kept, curves, source, batching)
-    field = Field(*_split(kept), cells, batching.contexts, batching.concurrency, batching)
+    field = field_of(_split(kept), cells, batching)
     space = _space(field, batching)
     problem = _problem(field, recommend, batching)
     default = default_batcher(space)
@@ -155,6 +155,21 @@ def _cells(
     table = profile_cells(sizes, curves, source.model, nearest_opt=batching.kind == "triton")
     served = np.isfinite(table.latency_ms).sum(axis=(1, 2))
     return table.of([int(row) for row in np.flatnonzero(served == served.max())])
+
+
+def field_of(
+    parts: tuple[Arrivals, Arrivals | None], cells: ProfileCells, batching: BatchingSettings
+) -> Field:
+    """The requests to tune on and to decide by, with the server that the settings ask for."""
+    return Field(
+        tune=parts[0],
+        holdout=parts[1],
+        cells=cells,
+        contexts=batching.contexts,
+        concurrency=batching.concurrency,
+        load=batching.load,
+        limit=batching.limit,
+    )
 
 
 def _split(kept: Arrivals) -> tuple[Arrivals, Arrivals | None]:

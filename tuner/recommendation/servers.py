@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from tuner.replay.batcher import FIFO, Batcher
 from tuner.replay.capacity import capacity
 from tuner.replay.concurrency import Concurrency
 from tuner.replay.queueing import Server, Service, replay
+from tuner.replay.response import ResponseLimit
 from tuner.search.batching import JointTuning
 from tuner.search.client_routing import split_service
 from tuner.search.executed_sets import ProfileCells
@@ -29,14 +29,18 @@ LEAST_GAIN = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """Requests to tune on and those held out, the profiles that may serve them, and how contexts share."""
+    """Requests to tune on and those held out, the profiles that may serve them, and the server around them.
+
+    `load` is the factor on the rate of the requests, `limit` what capacity is judged under.
+    """
 
     tune: Arrivals
     holdout: Arrivals | None
     cells: ProfileCells
     contexts: int
     concurrency: Concurrency
-    wanted: Any
+    load: float
+    limit: ResponseLimit | None
 
     @property
     def deciding(self) -> Arrivals:
@@ -172,14 +176,13 @@ def _replayed(
     serving: tuple[Service, Batcher],
 ) -> ServedBy:
     (name, deployment, judged_at), (service, batcher) = naming, serving
-    server, wanted = field.server(batcher), field.wanted
-    limit = wanted.limit
+    server, limit = field.server(batcher), field.limit
     return ServedBy(
         name=name,
         profiles=ProfileSet(tuple(field.cells.profiles.profiles[row] for row in rows)),
         batcher=batcher,
         deployment=deployment,
-        replay=replay(field.deciding, service, server, limit, load=wanted.load),
+        replay=replay(field.deciding, service, server, limit, load=field.load),
         capacity=None if limit is None else capacity(field.deciding, service, server, limit),
         judged_at=judged_at,
     )
