@@ -45,7 +45,7 @@ def batching_section(batching: Batching | None) -> Json | None:
         "arrival_rate_rps": _rounded(batching.arrival_rate_rps),
         "replay": _replay(batching.chosen.replay),
         "capacity": _capacity(batching.chosen.capacity),
-        "servers": [_server(served) for served in batching.others],
+        "servers": [server_section(served) for served in batching.others],
         "fixed_point": {
             "outcome": batching.outcome,
             "iterations": batching.iterations,
@@ -68,7 +68,8 @@ def _batcher(batcher: Batcher) -> Json:
     }
 
 
-def _server(served: ServedBy) -> Json:
+def server_section(served: ServedBy) -> Json:
+    """One server with its replay, JSON-ready."""
     return {
         "name": served.name,
         "opts": [profile.opt.as_dict() for profile in served.profiles],
