@@ -65,7 +65,7 @@ def test_job_with_a_problem_does_not_end_the_others(shell: Shell) -> None:
         ("", ("gpu_hours is missing", "there is no job")),
         ("gpu_hours = 0\n" + job("a"), ("gpu_hours = 0", "a number above 0")),
         ("gpu_hours = 1\nfirst_build = 3\n" + job("a"), ("'first_build'", "did you mean 'first_builds'")),
-        ("gpu_hours = 1\n" + job("a", 'modle = "x.onnx"'), ("a: unknown key 'modle'", "'model'")),
+        ("gpu_hours = 1\n" + job("a", 'modle = "x.onnx"'), ("a: unknown key 'modle'", "did you mean 'mode'")),
         ("gpu_hours = 1\n" + job("a", 'mode = "warm"'), ("a: mode = 'warm'", "cuda_graph")),
         ("gpu_hours = 1\n" + job("a", "builds = 9"), ("a: unknown key 'builds'",)),
         ("gpu_hours = = 1", ("not readable as TOML",)),

@@ -1,4 +1,4 @@
-"""`fleet.toml`: the jobs of a night, each with the keys of `tuner recommend`, checked whole before any work."""
+"""`fleet.toml`: the jobs of a night, each with the keys of `tuner recommend`, checked before any work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from tuner.commands.settings_file import as_option
 from tuner.commands.settings_values import problem_with
 from tuner.errors import TunerError, nearest_name
 
-_OWN = {"gpu_hours": (int, float), "out": (str,), "first_builds": (int,), "more_builds": (int,)}
+_OWN: Mapping[str, tuple[Any, Any, str]] = {
+    "gpu_hours": ((int, float), 0, "a number above 0"),
+    "out": (str, "", "the name of a folder"),
+    "first_builds": (int, 0, "a whole number from 1 up"),
+    "more_builds": (int, 0, "a whole number from 1 up"),
+}
+"""Keys of the fleet itself: their type, what they are above, and that in words."""
 _NOT_FOR_JOBS = ("ray", "out", "report", "to", "to_file", "json", "quiet", "verbose", "rule", "builds")
 """Keys that the fleet decides for all of its jobs."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -52,13 +58,8 @@ def read_fleet(path: str, command: Any) -> Fleet:
         values = {**shared, **table}
         options = {kinds[key].name: as_option(kinds[key], value) for key, value in values.items()}
         store = f"sqlite:///{folder / name}.db"
-        jobs[name] = {
-            **defaults,
-            "store": store,
-            "out": str(folder / f"{name}.json"),
-            "quiet": True,
-            **options,
-        }
+        own = {"store": store, "out": str(folder / f"{name}.json"), "quiet": True}
+        jobs[name] = {**defaults, **own, **options}
     _refuse_shared_stores(path, jobs)
     numbers = {key: told[key] for key in ("first_builds", "more_builds") if key in told}
     return Fleet(gpu_hours=float(told["gpu_hours"]), folder=folder, jobs=jobs, **numbers)
@@ -81,8 +82,8 @@ def _problems(told: Mapping[str, Any], kinds: Mapping[str, OptionKind]) -> Itera
             continue
         if key not in _OWN:
             yield f"unknown key {key!r}{nearest_name(key, [*_OWN, 'defaults', 'job'])}"
-        elif isinstance(value, bool) or not isinstance(value, _OWN[key]) or (key != "out" and not value > 0):
-            yield f"{key} = {value!r}: {'text' if key == 'out' else 'a number above 0'} is accepted"
+        elif isinstance(value, bool) or not isinstance(value, _OWN[key][0]) or value <= _OWN[key][1]:
+            yield f"{key} = {value!r}: {_OWN[key][2]} is accepted"
     if "gpu_hours" not in told:
         yield "gpu_hours is missing; say how many GPU hours the night may take, like gpu_hours = 4"
     jobs = told.get("job")

@@ -64,7 +64,9 @@ class FleetJob:
         from tuner.measurements.history import spent_since
         from tuner.recommendation.fleet import standing
 
-        assert self._prepared is not None and self._started is not None  # the job was prepared
+        # Both are there once the job was prepared.
+        assert self._prepared is not None
+        assert self._started is not None
         self.builds += more_builds
         found, _ = self._prepared.searched(self._settings(), confirms=False)
         self.found = found
@@ -74,7 +76,9 @@ class FleetJob:
     def _decide(self) -> None:
         from tuner.commands.publishing import publish
 
-        assert self._prepared is not None and self._started is not None  # the job was prepared
+        # Both are there once the job was prepared.
+        assert self._prepared is not None
+        assert self._started is not None
         self.found = self._prepared.decided(self._settings())
         publish(self.given, self.found, self._started)
 

@@ -83,6 +83,6 @@ def _table(jobs: Sequence[JobSummary]) -> Table:
             "saved against opt = max": ("gain", [job.saving for job in jobs]),
             "still to be had": ("share", [job.gap for job in jobs]),
         },
-        "GPU hours a day are those of the traffic with the set to run; what is still to be had is the model's "
-        "expectation for the best further build.",
+        "GPU hours a day are those of the traffic with the set to run; what is still to be had is what the "
+        "latency model expects of the best further build.",
     )

@@ -45,6 +45,15 @@ class Trial:
     value: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A profile that is being measured: its trial, or the one that ended with it in a run before."""
+
+    profile: OptimizationProfile
+    trial: optuna.Trial | None = None
+    ended: Trial | None = None
+
+
 def study_name(described: Sequence[Any]) -> str:
     """A hash of everything that makes the question: the same question, the same study."""
     text = json.dumps(described, sort_keys=True, default=str)
