@@ -13,6 +13,7 @@ from tuner.report.performance_curve import (
     sharing_view,
     sweep_csv,
     sweep_table,
+    sweep_view,
     sweet_spot_sentence,
 )
 
@@ -31,6 +32,11 @@ def test_table_marks_the_sweet_spot() -> None:
     text = text_of(sweep_table(CURVE, sweet_spot(CURVE)))
     assert "2 *" in text
     assert "2000" in text
+
+
+def test_curve_that_ignores_the_work_is_doubted() -> None:
+    assert "caveat of the curve: flat_curve" in text_of(sweep_view(rows([1.0, 1.0, 1.0]), None))
+    assert "flat_curve" not in text_of(sweep_view(CURVE, 1 << 20))
 
 
 def test_bars_are_as_long_as_the_throughput() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ from tuner.measurements.records import Records
 from tuner.measurements.runner import ContextsTiming, SizeTask
 from tuner.model import Model
 from tuner.profiles.profile import ProfileSet
+
+_LOG = logging.getLogger(__name__)
 
 Place = tuple[int, Size]
 """A profile index and a size."""
@@ -131,6 +134,8 @@ class Bench:
                 plan_digest=built.plan_digest,
             )
             self.tools.plans.trim(plan_path)
+            if built.timing_cache.startswith("refused"):
+                _LOG.warning("timing cache %s was not used: %s", job.timing_cache, built.timing_cache)
         self.store.add_engine(self.model, engine)
         return engine
 

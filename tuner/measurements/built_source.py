@@ -60,7 +60,7 @@ class BuiltSource:
         # A finished study takes its failures over without asking again: they count all the same.
         self._spent = {e.spec.key for e in bench.failures()}
         self._known: dict[OptimizationProfile, MeasuredProfile | FailedProfile] = {}
-        self.interpolation_errors: dict[OptimizationProfile, float] = {}
+        self._interpolation_errors: dict[OptimizationProfile, float] = {}
 
     @property
     def model(self) -> Model:
@@ -79,6 +79,7 @@ class BuiltSource:
             measured_on=max(dates, default=None),
             build_count=len(engines),
             measurement_count=sum(len(used.measurements) for used in self._used.values()),
+            interpolation_error=max(self._interpolation_errors.values(), default=None),
         )
 
     def candidates(self) -> Sequence[OptimizationProfile] | None:
@@ -201,7 +202,7 @@ class BuiltSource:
                 break
             grid = refined(grid, self._histogram, profile, len(grid.sizes) // 4)
         if error is not None:
-            self.interpolation_errors[profile] = error
+            self._interpolation_errors[profile] = error
         for one in recorded:
             self._used[f"{one.engine.spec.key}.{one.engine.repeat}"] = one
         return measured

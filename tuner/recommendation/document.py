@@ -239,6 +239,9 @@ def _evidence(evidence: Evidence | None, model: Model | None) -> Json | str:
         "mode": evidence.mode,
         "builds": facts.build_count,
         "measurements": facts.measurement_count,
+        "interpolation_error": (
+            None if facts.interpolation_error is None else rounded(facts.interpolation_error)
+        ),
         "trials": evidence.trial_count,
         "failed_trials": dict(evidence.failed_trials),
         "outcomes": [

@@ -65,13 +65,13 @@ def compared_servers(
     """
     batcher, found = tuned
     if batcher.kind == "fifo":
-        only = _served(field, "no batching", found.judged.rows, FIFO)
+        only = served(field, "no batching", found.judged.rows, FIFO)
         return Compared((only,), only, batcher, found)
     plain = fixed_point(problem, field.server(default))
     alone = fixed_point(problem, field.server(FIFO)).judged.rows
     entered = [
-        (_served(field, "tuned profiles, Triton's defaults", plain.judged.rows, default), default, plain),
-        (_served(field, "tuned together", found.judged.rows, batcher), batcher, found),
+        (served(field, "tuned profiles, Triton's defaults", plain.judged.rows, default), default, plain),
+        (served(field, "tuned together", found.judged.rows, batcher), batcher, found),
     ]
     if len(found.judged.rows) > 1:
         entered.append((_model_per_profile(field, found.judged.rows, batcher, found), batcher, found))
@@ -80,9 +80,9 @@ def compared_servers(
         if _is_better(problem.objective, other[0], best[0]):
             best = other
     servers = (
-        _served(field, "no batching", alone, FIFO),
+        served(field, "no batching", alone, FIFO),
         _by_rule_max(field, default),
-        *(served for served, _, _ in entered),
+        *(entry[0] for entry in entered),
     )
     return Compared(servers, *best)
 
@@ -115,7 +115,7 @@ def _by_rule_max(field: Field, default: Batcher) -> ServedBy:
     row = _nearest_row(field.cells, largest)
     opt = field.cells.profiles.profiles[row].opt
     mark = None if opt == largest else f"nearest:{opt.short}"
-    return _served(field, "rule max, Triton's defaults", (row,), default, judged_at=mark)
+    return served(field, "rule max, Triton's defaults", (row,), default, judged_at=mark)
 
 
 def _nearest_row(cells: ProfileCells, opt: Size) -> int:
@@ -130,9 +130,10 @@ def _marks(cells: ProfileCells, profiles: ProfileSet, rows: Sequence[int]) -> st
     return "nearest:" + "+".join(opt.short for opt in used)
 
 
-def _served(
+def served(
     field: Field, name: str, rows: Sequence[int], batcher: Batcher, *, judged_at: str | None = None
 ) -> ServedBy:
+    """A set as one model behind a batcher, on the requests that decide."""
     service = Service(field.cells.sizes, field.cells.served(rows)[None])
     return _replayed(field, (name, ONE_MODEL, judged_at), rows, (service, batcher))
 

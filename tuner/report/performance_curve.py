@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tuner.measurements.caveats import flat_curve
 from tuner.measurements.measuring import SwitchCosts
 from tuner.measurements.runner import ContextsTiming
 from tuner.measurements.sweep import LEAST_GAIN_OF_DOUBLING, SweepRow, sweet_spot
@@ -28,6 +29,9 @@ def sweep_view(rows: Sequence[SweepRow], device_memory_bytes: int | None) -> Ren
     if device_memory_bytes is not None:
         parts.append(Text(f"device memory of an execution context: {device_memory_bytes / 2**20:.0f} MiB"))
     doubts = dict.fromkeys(f"caveat at {row.size}: {caveat}" for row in rows for caveat in row.caveats)
+    first, last = rows[0], rows[-1]
+    flat = flat_curve(first.p50_ms, last.p50_ms, work_ratio=last.size.work / max(first.size.work, 1))
+    doubts |= {f"caveat of the curve: {flat}": None} if flat is not None else {}
     parts += [Text(doubt, style=DOUBT) for doubt in doubts]
     return Group(*parts)
 

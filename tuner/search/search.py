@@ -29,6 +29,14 @@ from tuner.search.samplers import (
     seed_of_trial,
 )
 from tuner.search.space import Space
+from tuner.search.stopping import (
+    ALL_MEASURED,
+    BUILDS_SPENT,
+    PATIENCE,
+    UNLIKELY,
+    is_out_of_time,
+    no_gain_likely,
+)
 from tuner.search.study import (
     SCORED,
     Asked,
@@ -36,19 +44,13 @@ from tuner.search.study import (
     distributions,
     ended_trials,
     fail_trials_of_dead_runs,
+    failed_trial,
     open_storage,
     open_study,
     storage_errors,
     study_name,
     tell,
 )
-
-UNLIKELY = 0.05
-"""Chance of a gain above 1 % under which a further build is not worth it."""
-PATIENCE = 2
-"""Trials in a row whose outlook has to be that poor: one alone may be a model that is too sure."""
-ALL_MEASURED = "all candidates measured"
-BUILDS_SPENT = "budget of builds spent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,14 +217,10 @@ class _Search:
             return ALL_MEASURED
         if len(self.trials) + len(self.asked) >= self.settings.builds:
             return BUILDS_SPENT
-        hours = self.settings.max_hours
-        if hours is not None and elapsed_s > hours * 3600:
-            return f"budget of {hours:g} hours spent"
+        if is_out_of_time(elapsed_s, self.settings.max_hours):
+            return f"budget of {self.settings.max_hours:g} hours spent"
         if self.settings.stops_early and self.poor_outlooks >= PATIENCE:
-            return (
-                f"a further build gains more than 1 % with a chance of {self.outlook().chance:.0%}, which is "
-                f"under {UNLIKELY:.0%}"
-            )
+            return no_gain_likely(self.outlook())
         return None
 
     def _untried(self) -> tuple[Size, ...]:
@@ -253,7 +251,7 @@ class _Search:
             return
         outcome = self.source.measure(ended.profile, self.problem.judge.histogram.sizes)
         if isinstance(outcome, FailedProfile):
-            self._take(_failure(ended.number, outcome))
+            self._take(failed_trial(ended.number, outcome))
             return
         self.known.add(outcome)
         self._take(ended)
@@ -297,7 +295,7 @@ class _Search:
             self.stopped = outcome.reason
             return None
         if isinstance(outcome, FailedProfile):
-            trial = _failure(asked.number, outcome)
+            trial = failed_trial(asked.number, outcome)
             tell(self.study, asked, trial, None, {})
             self._take(trial)
             return trial
@@ -318,7 +316,8 @@ class _Search:
             return self.known.why_hopeless(curve, row, self.outlook())
 
         try:
-            return self.source.measure(profile, self.problem.judge.histogram.sizes, stop)
+            sizes = self.problem.judge.histogram.sizes
+            return self.source.measure(profile, sizes, stop if self.known.can_prune else None)
         except EngineError as error:
             return FailedProfile(profile=profile, kind=error.kind, reason=str(error))
 
@@ -339,7 +338,3 @@ class _Search:
             return ()
         opts = [self.known.measured[row].profile.opt for row in best.rows]
         return tuple((opt, axis) for opt in opts for axis in self.space.edges(opt))
-
-
-def _failure(number: int, failed: FailedProfile) -> Trial:
-    return Trial(number=number, profile=failed.profile, outcome=failed.kind, reason=failed.reason)
