@@ -46,7 +46,6 @@ class Trial:
     value: float | None = None
 
 
-<<<<<<< HEAD
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A profile that is being measured: its trial, or the one that ended with it in a run before."""
@@ -54,11 +53,11 @@ class Asked:
     profile: OptimizationProfile
     trial: optuna.Trial | None = None
     ended: Trial | None = None
-=======
+
+
 def failed_trial(number: int, failed: FailedProfile) -> Trial:
     """The trial of a profile that gave no curve."""
     return Trial(number=number, profile=failed.profile, outcome=failed.kind, reason=failed.reason)
->>>>>>> main
 
 
 def study_name(described: Sequence[Any]) -> str:
