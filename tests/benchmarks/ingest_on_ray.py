@@ -74,11 +74,13 @@ def compare(file: Path, repeats: int) -> None:
     for _ in range(repeats):
         here, *told = timed(HERE, file, 2)
         seconds[names[0]].append(here)
+        print(f"  {names[0]}: {here:.2f} s", flush=True)
         for cpus, (cold_name, warm_name) in ((1, names[1:3]), (2, names[3:5])):
             cold, warm, *counted = timed(THERE, file, cpus)
             assert counted == told, "the cluster counted something else"
             seconds[cold_name].append(cold)
             seconds[warm_name].append(warm)
+            print(f"  {cold_name}: {cold:.2f} s, warm: {warm:.2f} s", flush=True)
     base = statistics.median(seconds[names[0]])
     for name, found in seconds.items():
         median = statistics.median(found)
