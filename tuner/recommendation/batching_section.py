@@ -9,8 +9,11 @@ from tuner.recommendation.batched import Batching, ServedBy
 from tuner.replay.batcher import Batcher
 from tuner.replay.capacity import Capacity
 from tuner.replay.response import RESPONSE_PERCENTS, QueueReplay
+from tuner.traffic.histogram import SizeHistogram
 
 Json = dict[str, Any]
+MOST_EXECUTED = 200
+"""Executed sizes that the document lists for a server."""
 
 
 def batcher_settings(batching: Batching | None) -> Json | None:
@@ -90,7 +93,14 @@ def _replay(played: QueueReplay) -> Json:
         "mean_batch": _rounded(played.mean_batch),
         "padding_ratio": _rounded(played.padding_ratio),
         "queue_lengths": list(played.queue_lengths),
+        "executed": _executed(played.executed),
     }
+
+
+def _executed(histogram: SizeHistogram) -> list[list[int]]:
+    """The sizes that were executed most often, each as its values and the number of executions."""
+    rows = sorted(histogram.heaviest(MOST_EXECUTED))
+    return [[*histogram.sizes[row].tolist(), int(histogram.counts[row])] for row in rows]
 
 
 def _percentiles(found: Any) -> list[tuple[str, float | None]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.recommendation.recommendation import Recommendation
-from tuner.search.search import BUILDS_SPENT
+from tuner.search.stopping import BUILDS_SPENT
 
 _DAY_S = 86_400.0
 

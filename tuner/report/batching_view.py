@@ -10,8 +10,7 @@ from rich.text import Text
 
 from tuner.recommendation.batched import Batching, ServedBy
 from tuner.replay.response import ResponseLimit
-
-UNKNOWN = "-"
+from tuner.report.look import LOUD, UNKNOWN, plain_table
 
 
 def batching_view(batching: Batching) -> RenderableType:
@@ -29,13 +28,14 @@ def served_table(
 ) -> Table:
     """A row a server, the chosen one in bold."""
     under = f"; capacity under {limit}" if limit else ""
-    table = Table(title=f"Response times in ms at {rate_rps:.4g} requests/s{under}", title_justify="left")
-    for heading in ("server", "opts", "batcher"):
-        table.add_column(heading)
-    for heading in ("P50", "P99", "mean batch", "busy", "capacity, req/s"):
-        table.add_column(heading, justify="right")
+    table = plain_table(
+        f"Response times in ms at {rate_rps:.4g} requests/s{under}",
+        ("server", "opts", "batcher"),
+        ("P50", "P99", "mean batch", "busy"),
+    )
+    table.add_column("capacity, req/s", justify="right")
     for served in servers:
-        table.add_row(*_cells(served), style="bold" if served is chosen else "")
+        table.add_row(*_cells(served), style=LOUD if served is chosen else "")
     return table
 
 
