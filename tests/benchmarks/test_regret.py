@@ -1,4 +1,4 @@
-"""The goals of the search on few seeds: builds until within 2 %, so that a change that spoils them is seen."""
+"""The goals of the search on few seeds: builds until within 2 %, so that a change which spoils them shows."""
 
 from __future__ import annotations
 

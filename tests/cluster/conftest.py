@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
+ROOT = Path(__file__).parents[2]
 NODE = {"num_cpus": 1, "object_store_memory": 100 << 20, "include_dashboard": False}
 
 
@@ -18,11 +20,14 @@ NODE = {"num_cpus": 1, "object_store_memory": 100 << 20, "include_dashboard": Fa
 def started() -> Iterator[Any]:
     """A cluster of a head node with one CPU, ended afterwards with all of its nodes."""
     cluster_utils = pytest.importorskip("ray.cluster_utils", reason="pip install 'trt-profile-tuner[ray]'")
-    cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=NODE)
-    try:
-        yield cluster
-    finally:
-        cluster.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        # Nodes know the tuner under test wherever a command is run; this is what an installed one has.
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+        cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=NODE)
+        try:
+            yield cluster
+        finally:
+            cluster.shutdown()
 
 
 @pytest.fixture

@@ -147,16 +147,16 @@ def test_killed_worker_is_run_again_and_nothing_is_timed_twice(two_nodes: Any, t
 
 def test_node_lost_in_the_middle_is_made_up_for_by_another(empty_cluster: Any, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/there.db"
-    lost = add_gpu_node(empty_cluster)
+    nodes = {node.node_id: node for node in (add_gpu_node(empty_cluster, gpus=1) for _ in range(2))}
     with joined(empty_cluster.address, tuner.__version__) as cluster, open_store(url) as store:
         builders = find_builders(cluster, None, partial(slow_node_tools, tmp_path / "nodes"))
         source = builders.source(driver_bench(builders, tmp_path, store), TRAFFIC, BUDGET)
 
-        def replace_node() -> None:
-            add_gpu_node(empty_cluster)
-            empty_cluster.remove_node(lost, allow_graceful=False)
+        def lose_node() -> None:
+            (log,) = (tmp_path / "nodes").glob("*/logs/*.run.log")
+            empty_cluster.remove_node(nodes[log.parents[1].name], allow_graceful=False)
 
-        killer = when_timed(url, 2, replace_node)
+        killer = when_timed(url, 2, lose_node)
         found = source.measure(whole((4, 128)), SIZES)
         killer.join()
         repeats = [engine.repeat for engine in store.engines()]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from tests.report.documents import Written
+from tests.report.documents import Written, many_sizes
 from tests.report.reading import charts, column, contents_of, curves_of, section, tables
 from tuner.report.charts import literal
 from tuner.report.document_parts import histogram_of, profile_of
@@ -207,3 +208,8 @@ def test_a_pareto_front_is_drawn_by_what_tells_its_sets_apart(sample: Written) -
 def test_what_each_profile_is_worth_comes_from_the_explanation(sample: Written) -> None:
     worth = next(t for t in tables(contents_of(sample)) if t.name == "worth")
     assert column(worth, "GPU time per request without it") == sample.document["explanation"]["dropping"]
+
+
+def test_where_no_size_is_heavy_the_title_names_none(tmp_path: Path) -> None:
+    chart = charts(section(contents_of(many_sizes(tmp_path, 500)), "traffic"))[0]
+    assert chart.title.startswith("No size has more than 0.")

@@ -29,7 +29,7 @@ from tuner.measurements.measure_child import answer_with
 from tuner.measurements.measurement import Mode
 from tuner.measurements.recorded import RecordedSource
 from tuner.measurements.runner import EngineFacts, OutputCheck, SizeTask, SizeTiming
-from tuner.measurements.source import FailedProfile
+from tuner.measurements.source import MeasuredProfile
 from tuner.measurements.timing import SamplingRule
 from tuner.profiles.profile import OptimizationProfile
 
@@ -62,7 +62,7 @@ def build_recorded(job: BuildJob) -> BuiltPlan:
 
 @dataclass
 class RecordedRunner:
-    """Answers with the recorded median of the profile with the same opt, and a little seeded noise."""
+    """Answers with the recorded median of the profile with the nearest opt, and a little seeded noise."""
 
     curves: Mapping[int, Mapping[Mode, Curve]] | None = None
     delay_s: float = 0.0
@@ -75,12 +75,9 @@ class RecordedRunner:
         self.delay_s = SLOW_S if any((plan_path.parent / name).exists() for name in slow) else 0.0
         for index, bounds in enumerate(json.loads(plan_path.read_text())):
             profile = OptimizationProfile(*(Size(AXES, tuple(b)) for b in bounds))
-            measured = source.measure(profile, np.zeros((0, 2), np.int64))
-            if isinstance(measured, FailedProfile):
-                raise RunFailed(measured.reason, "engine")
-            curves[index] = {
-                mode: Curve(profile, c.sizes, c.latency_ms) for mode, c in measured.curves.items()
-            }
+            recorded = source.measure(_nearest(source, profile), np.zeros((0, 2), np.int64))
+            assert isinstance(recorded, MeasuredProfile)  # it is one of the source's own
+            curves[index] = {m: Curve(profile, c.sizes, c.latency_ms) for m, c in recorded.curves.items()}
         self.curves = curves
         return EngineFacts(tensorrt="8.6.0", profile_count=len(curves), device_memory_bytes=1 << 30)
 
@@ -109,6 +106,14 @@ class RecordedRunner:
 
     def close(self) -> None:
         self.curves = None
+
+
+def _nearest(source: RecordedSource, profile: OptimizationProfile) -> OptimizationProfile:
+    """The recorded profile over the whole grid whose opt is nearest by ratio."""
+    widest = max(p.max.work for p in source.candidates())
+    whole = [p for p in source.candidates() if p.max.work == widest]
+    wanted = np.log(profile.opt.values)
+    return min(whole, key=lambda p: float(np.abs(np.log(p.opt.values) - wanted).sum()))
 
 
 def _seed(text: str) -> int:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tuner.cluster.candidates import Job, MakeTools
+from tuner.cluster.candidates import Job, MakeTools, PlacesWish
 from tuner.cluster.cluster import Cluster
 from tuner.cluster.crew import Crew, environment_on
 from tuner.cluster.elsewhere import tools_elsewhere
 from tuner.cluster.nodes import GpuKind, choose_kind
 from tuner.cluster.ray_source import RaySource
-from tuner.measurements.bench import Bench, Tools
+from tuner.measurements.bench import Bench, Place, Tools
 from tuner.measurements.built_source import BuildBudget, BuiltSource
+from tuner.measurements.measurement import BuiltEngine
+from tuner.profiles.profile import ProfileSet
 from tuner.traffic.histogram import SizeHistogram
 
 
@@ -49,6 +52,11 @@ class Builders:
     def source(self, bench: Bench, histogram: SizeHistogram, budget: BuildBudget) -> RaySource:
         """Curves for the traffic, from the store or from the nodes."""
         return RaySource(BuiltSource(bench, histogram, budget), self.crew(bench, histogram))
+
+    def swept(self, bench: Bench, profiles: ProfileSet, places: Sequence[Place]) -> BuiltEngine:
+        """An engine, timed at these places on one of the nodes; EngineError where that fails."""
+        wish = PlacesWish(profiles, tuple(places))
+        return self.crew(bench).answer(lambda: bench.swept(profiles, places), wish)[0]
 
 
 def find_builders(cluster: Cluster, asked_kind: str | None, make_tools: MakeTools) -> Builders:

@@ -96,9 +96,7 @@ class PlacesWish:
     places: tuple[Place, ...]
 
     def fulfil(self, job: Job, bench: Bench) -> None:
-        engine = bench.built(bench.spec(self.profiles))
-        if engine.is_built:
-            bench.time(engine, self.places)
+        bench.swept(self.profiles, self.places)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
+
+from pyarrow import fs
 
 from tuner.cluster import counting_tasks
 from tuner.cluster.connection import ray_errors
 from tuner.cluster.counting_tasks import Broken
 from tuner.cluster.merge_tree import MergeTree
 from tuner.cluster.unit_run import Call, CutRun, Promised, UnitRun, WholeRun
-from tuner.cluster.units import UNIT_BYTES, Unit, WholeFiles, units_of
+from tuner.cluster.units import Unit, WholeFiles, unit_bytes_for, units_of
 from tuner.errors import DamagedFile
 from tuner.logs.log_file import LogFile
 from tuner.logs.sources import Source
@@ -30,15 +34,16 @@ _CALLS_A_CPU = 3
 class CountingCluster:
     """Opens and counts log files on the nodes of a connected Ray: both halves of the map step."""
 
-    def __init__(self, ray: Any, unit_bytes: int = UNIT_BYTES) -> None:
+    def __init__(self, ray: Any, unit_bytes: int | None = None) -> None:
         self._ray = ray
         self._unit_bytes = unit_bytes
 
     def open_files(self, sources: Sequence[Source]) -> Iterator[LogFile | DamagedFile]:
         """Open files where they will be read: the driver never sees their bytes."""
         open_each = _remote(self._ray, counting_tasks.open_each)
-        starts = range(0, len(sources), _FILES_AN_OPENING)
-        promised = [open_each.remote(sources[start : start + _FILES_AN_OPENING]) for start in starts]
+        found = [_seen_from_anywhere(source) for source in sources]
+        starts = range(0, len(found), _FILES_AN_OPENING)
+        promised = [open_each.remote(found[start : start + _FILES_AN_OPENING]) for start in starts]
         for one in promised:
             with ray_errors(self._ray):
                 opened = self._ray.get(one)
@@ -51,10 +56,18 @@ class CountingCluster:
         workers = RayWorkers(self._ray, axes)
         tree = MergeTree(lambda parts: workers.merge([0] * len(parts), parts))
         with ray_errors(self._ray):
-            for result in _results(workers, units_of(ingest, self._unit_bytes), progress):
+            unit_bytes = self._unit_bytes or unit_bytes_for(ingest, workers.cpu_count)
+            for result in _results(workers, units_of(ingest, unit_bytes), progress):
                 tree.add(result)
             merged = tree.result()
             return Counted(Tally(axes, start_level(ingest))) if merged is None else self._ray.get(merged)
+
+
+def _seen_from_anywhere(source: Source) -> Source:
+    """A worker has a working folder of its own; how the file is shown stays."""
+    if not isinstance(source.filesystem, fs.LocalFileSystem):
+        return source
+    return replace(source, path=os.path.abspath(source.path))
 
 
 def _remote(ray: Any, function: Any, **options: Any) -> Any:
@@ -66,7 +79,8 @@ class RayWorkers:
 
     def __init__(self, ray: Any, axes: tuple[str, ...]) -> None:
         self.ray = ray
-        self.most_out = max(4, _CALLS_A_CPU * int(ray.cluster_resources().get("CPU", 1)))
+        self.cpu_count = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self.most_out = max(4, _CALLS_A_CPU * self.cpu_count)
         self._axes = axes
         self._whole = _remote(ray, counting_tasks.count_whole, num_returns=2)
         self._span = _remote(ray, counting_tasks.count_span, num_returns=2)

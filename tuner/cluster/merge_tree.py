@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 FAN_IN = 16
-"""Results that one task merges: 1,000 take three levels, and a merge holds at most so many at once."""
+"""Results that one task merges: 1,000 take three levels, and no merge ever holds twice as many."""
 
 Merge = Callable[[Sequence[Any]], Any]
 """Promises the merger of some promised results, in their order."""

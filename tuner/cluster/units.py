@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from tuner.logs.log_file import LogFile
 from tuner.traffic.ingest import Ingest, Task
 
-UNIT_BYTES = 128 << 20
-"""What a task reads, about: a second or two of work, so that a lost one costs little."""
+LEAST_BYTES, MOST_BYTES = 16 << 20, 512 << 20
+"""What a task reads, about: less is not worth a task, and of more a lost one costs much."""
+UNITS_A_CPU = 16
+"""Tasks that each CPU gets, where there is enough to read: then all of them end at about the same time."""
 MOST_FILES = 256
 """Files that one task reads at most, however small they are."""
 
@@ -48,7 +50,13 @@ class CutFile:
 Unit = WholeFiles | CutFile
 
 
-def units_of(ingest: Ingest, unit_bytes: int = UNIT_BYTES) -> Iterator[Unit]:
+def unit_bytes_for(ingest: Ingest, cpu_count: int) -> int:
+    """How much each task shall read, by how much there is and how many share it."""
+    total = sum(file.source.byte_count for file, _ in ingest.files)
+    return max(LEAST_BYTES, min(MOST_BYTES, total // (UNITS_A_CPU * max(1, cpu_count))))
+
+
+def units_of(ingest: Ingest, unit_bytes: int) -> Iterator[Unit]:
     """Every file once, in order."""
     waiting: list[tuple[LogFile, Task]] = []
     waiting_bytes = 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from tuner.commands import deployed_options, options
+from tuner.commands import cluster_options, deployed_options, options
 from tuner.errors import UsageError
 
 DRIFT = 4
@@ -42,6 +42,7 @@ def check(
     max_shift: deployed_options.MaxShift = deployed_options.DEFAULT_MAX_SHIFT,
     max_uncovered: deployed_options.MaxUncovered = deployed_options.DEFAULT_MAX_UNCOVERED,
     metrics: deployed_options.Metrics = None,
+    ray: cluster_options.Ray = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -83,4 +84,5 @@ def check(
 def _read(given: dict[str, Any], known: Any) -> Any:
     from tuner.commands.reading import read_logs
 
-    return read_logs(given, known.model)
+    with cluster_options.joined_cluster(given) as cluster:
+        return read_logs(given, known.model, cluster)

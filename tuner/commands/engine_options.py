@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tuner.measurements.bench import Bench, BuildChoices, Tools
     from tuner.measurements.runner import ContextsTiming
     from tuner.measurements.store import Store
+    from tuner.measurements.workshop import WorkshopSettings
     from tuner.model import Model
     from tuner.profiles.profile import OptimizationProfile
 
@@ -92,25 +93,31 @@ def build_choices(given: dict[str, Any]) -> BuildChoices:
     )
 
 
-def tools(given: dict[str, Any], *, needs_gpu: bool) -> Tools:
+def workshop_settings(given: dict[str, Any]) -> WorkshopSettings:
+    """Where plans and logs lie, and what a build or a run may use."""
     from pathlib import Path
 
-    from tuner.measurements.workshop import WorkshopSettings, set_up
+    from tuner.measurements.workshop import WorkshopSettings
 
     memory = given["memory_limit"]
-    settings = WorkshopSettings(
+    return WorkshopSettings(
         flavour=given["flavour"],
-        folder=Path(given["engine_folder"]),
+        folder=Path(given["engine_folder"]).resolve(),
         build_seconds=given["time_limit"],
         measure_seconds=given["time_limit"],
         memory_bytes=None if memory is None else byte_count("--memory-limit", memory),
         device_index=given["device"],
     )
-    return set_up(settings, needs_gpu=needs_gpu)
 
 
-def bench(given: dict[str, Any], model: Model, store: Store) -> Bench:
-    """The bench for the model of a command on this machine's GPU."""
+def tools(given: dict[str, Any], *, needs_gpu: bool) -> Tools:
+    from tuner.measurements.workshop import set_up
+
+    return set_up(workshop_settings(given), needs_gpu=needs_gpu)
+
+
+def bench(given: dict[str, Any], model: Model, store: Store, own_tools: Tools | None = None) -> Bench:
+    """The bench for the model of a command, on this machine's GPU or with the tools that are given."""
     from pathlib import Path
 
     from tuner.measurements.bench import Bench
@@ -121,7 +128,7 @@ def bench(given: dict[str, Any], model: Model, store: Store) -> Bench:
         model=model,
         model_path=path.resolve(),
         store=store,
-        tools=tools(given, needs_gpu=True),
+        tools=own_tools or tools(given, needs_gpu=True),
         fill=fill_for(model, path),
         choices=build_choices(given),
     )

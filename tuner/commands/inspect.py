@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tuner.commands import options
+from tuner.commands import cluster_options, options
 from tuner.errors import UsageError
 
 TrafficOut = Annotated[
@@ -36,6 +36,7 @@ def inspect(
     max_rejected: options.MaxRejected = options.DEFAULT_MAX_REJECTED,
     strict: options.Strict = False,
     model: options.ModelFile = None,
+    ray: cluster_options.Ray = None,
     out: TrafficOut = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -56,7 +57,9 @@ def inspect(
     if out is not None:
         check_traffic_path(out)
     settings = options.log_settings(given)
-    traffic = traffic_of(settings, read_onnx(model) if model else None, quiet=quiet)
+    read = read_onnx(model) if model else None
+    with cluster_options.joined_cluster(given) as cluster:
+        traffic = traffic_of(settings, read, quiet=quiet, cluster=cluster)
     summary = summary_of(traffic)
     if as_json:
         import json

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tuner.commands import engine_options, options
-from tuner.errors import BuildFailed, UsageError
+from tuner.commands import cluster_options, engine_options, options
+from tuner.errors import UsageError
 
 
 def measure(
@@ -25,6 +25,8 @@ def measure(
     time_limit: engine_options.TimeLimit = engine_options.DEFAULT_TIME_LIMIT,
     memory_limit: engine_options.MemoryLimit = None,
     device: engine_options.Device = 0,
+    ray: cluster_options.Ray = None,
+    gpu_kind: cluster_options.GpuKind = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Time one engine over a sweep of sizes: latencies, throughput and where more work stops paying.
@@ -34,6 +36,8 @@ def measure(
     given = locals()
     if model is None or not sweep:
         raise UsageError("tuner measure needs --model FILE.onnx and --sweep AXIS=LOW..HIGH for each axis")
+    if ray is not None and contexts is not None:
+        raise UsageError("--contexts is measured on this machine only; leave out --ray")
     from pathlib import Path
 
     from tuner.axes import Size
@@ -50,12 +54,15 @@ def measure(
     sizes = sweep_sizes(read, options.pairs("--sweep", sweep))
     wanted = None if opt is None else Size.from_mapping(Size.parse(opt).as_dict(), read.axes)
     profiles = ProfileSet((sweep_profile(sizes, wanted),))
-    with open_store(store) as opened:
-        bench = engine_options.bench(given, read, opened)
-        engine = bench.built(bench.spec(profiles))
-        if not engine.is_built:
-            raise BuildFailed(engine.reason or "not known", engine.outcome)
-        costs = bench.time(engine, [(0, size) for size in sizes])
+    with open_store(store) as opened, cluster_options.joined_cluster(given) as cluster:
+        places = [(0, size) for size in sizes]
+        if cluster is None:
+            bench = engine_options.bench(given, read, opened)
+            engine, costs = bench.swept(profiles, places)
+        else:
+            builders = cluster_options.builders_on(cluster, given)
+            bench = engine_options.bench(given, read, opened, builders.tools)
+            engine, costs = builders.swept(bench, profiles, places), None
         rows = sweep_rows(read, opened.measurements(engine.spec.key, engine.repeat), sizes)
         shared = engine_options.contexts_timed(bench, profiles.profiles[0], contexts)
     if csv is not None:

@@ -8,31 +8,35 @@ from tuner.commands.console import messages, progress_bar
 from tuner.commands.options import log_settings
 
 if TYPE_CHECKING:
+    from tuner.cluster.cluster import Cluster
     from tuner.model import Model
     from tuner.settings import LogSettings
     from tuner.traffic.traffic import Traffic
 
 
-def read_logs(given: dict[str, Any], model: Model | None) -> Traffic:
+def read_logs(given: dict[str, Any], model: Model | None, cluster: Cluster | None = None) -> Traffic:
     """The traffic of the command's logs; `given` holds its options under their parameters' names.
 
+    They are read here, or by the nodes of a cluster.
     Rejected rows are shown first; whether there are too many of them is decided afterwards.
     """
     from tuner.traffic.reading import refuse_too_many_rejections
 
     settings = log_settings(given)
-    traffic = traffic_of(settings, model, quiet=given["quiet"])
+    traffic = traffic_of(settings, model, quiet=given["quiet"], cluster=cluster)
     if traffic.rejections and not given["quiet"]:
         _show_rejections(traffic)
     refuse_too_many_rejections(traffic, settings)
     return traffic
 
 
-def traffic_of(settings: LogSettings, model: Model | None, *, quiet: bool) -> Traffic:
+def traffic_of(
+    settings: LogSettings, model: Model | None, *, quiet: bool, cluster: Cluster | None = None
+) -> Traffic:
     """The traffic of the logs, with a bar that says how far and how fast it goes."""
     import time
 
-    from tuner.traffic.reading import read_traffic
+    from tuner.traffic.reading import HERE, read_traffic
 
     start_s = time.monotonic()
     with progress_bar("reading logs", quiet=quiet) as advance:
@@ -42,7 +46,7 @@ def traffic_of(settings: LogSettings, model: Model | None, *, quiet: bool) -> Tr
             rates = f"{byte_count / seconds / 1e6:,.0f} MB/s, {row_count / seconds:,.0f} rows/s"
             advance(byte_count, 0, f"{byte_count / 1e6:,.0f} MB, {row_count:,} rows ({rates})")
 
-        return read_traffic(settings, model, show)
+        return read_traffic(settings, model, show, HERE if cluster is None else cluster.map_step)
 
 
 def _show_rejections(traffic: Traffic) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tuner.commands import (
+    batching_options,
+    cluster_options,
     deployed_options,
     engine_options,
     export_options,
@@ -44,6 +46,14 @@ def recommend(
     pareto: search_options.Pareto = False,
     explain: search_options.Explain = False,
     confirm: search_options.Confirm = 1,
+    batcher: batching_options.Batcher = "none",
+    load: batching_options.Load = 1.0,
+    contexts: batching_options.Contexts = 1,
+    concurrency: batching_options.Concurrency = None,
+    unlike_shapes: batching_options.UnlikeShapes = "separate",
+    max_batch: batching_options.MaxBatch = None,
+    batcher_trials: batching_options.BatcherTrials = batching_options.DEFAULT_TRIALS,
+    latency: batching_options.Latency = None,
     precision: engine_options.Precision = "fp16",
     flavour: engine_options.Flavour = "tensorrt",
     optimization_level: engine_options.OptimizationLevel = None,
@@ -61,6 +71,9 @@ def recommend(
     max_shift: deployed_options.MaxShift = deployed_options.DEFAULT_MAX_SHIFT,
     max_uncovered: deployed_options.MaxUncovered = deployed_options.DEFAULT_MAX_UNCOVERED,
     force: deployed_options.Force = False,
+    ray: cluster_options.Ray = None,
+    gpu_kind: cluster_options.GpuKind = None,
+    at_once: cluster_options.AtOnce = None,
     out: options.Out = "profile.json",
     report: options.Report = None,
     to: export_options.To = None,

@@ -40,12 +40,11 @@ def report(
 
     Example: tuner report profile.json --out report.html
     """
-    from tuner.recommendation.output_file import check_writable
     from tuner.report.document_file import read_document
 
     form = format_of(format, report)
     found = read_document(document)
-    check_writable(report)
+    check_report(report, form)
     write_report(found, store, report, form)
     if not quiet:
         print(f"written: {report}")
@@ -58,6 +57,16 @@ def format_of(asked: str | None, out: str) -> str:
     if asked not in FORMATS:
         raise UsageError(f"--format is '{asked}'; accepted are {' and '.join(FORMATS)}")
     return asked
+
+
+def check_report(out: str, form: str) -> None:
+    """Raise TunerError for a report that could not be written, before any work is done for it."""
+    from tuner.recommendation.output_file import check_writable
+    from tuner.report.page import check_installed
+
+    check_writable(out)
+    if form == "html":
+        check_installed()
 
 
 def write_report(document: Json, store_url: str, out: str, form: str = "html") -> None:

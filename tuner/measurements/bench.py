@@ -16,7 +16,7 @@ from tuner.engines.builder import Builder, BuilderOptions, build_job
 from tuner.engines.memory_need import refuse_impossible
 from tuner.engines.plan_store import PlanStore
 from tuner.engines.spec import EngineSpec, Environment
-from tuner.errors import EngineError, RunFailed
+from tuner.errors import BuildFailed, EngineError, RunFailed
 from tuner.measurements.child_measurer import ChildMeasurer
 from tuner.measurements.flat_parquet import RecordedEngine
 from tuner.measurements.input_fill import InputFill
@@ -83,6 +83,16 @@ class Bench:
         """Every build of a spec that the store knows, failures included, by repeat."""
         known = [e for e in self.store.engines(self.model.content_hash) if e.spec.key == spec.key]
         return sorted(known, key=lambda engine: engine.repeat)
+
+    def failures(self) -> list[BuiltEngine]:
+        """Single-profile builds that failed under this bench's choices, on this machine."""
+        return [
+            engine
+            for engine in self.store.engines(self.model.content_hash)
+            if not engine.is_built
+            and len(engine.spec.profiles) == 1
+            and engine.spec == self.spec(engine.spec.profiles)
+        ]
 
     def recorded(self, engine: BuiltEngine) -> RecordedEngine:
         return RecordedEngine(engine, tuple(self.store.measurements(engine.spec.key, engine.repeat)))
@@ -162,6 +172,13 @@ class Bench:
         self._check_outputs(errors)
         self.store.add_measurements(engine.spec.key, engine.repeat, pending)
         return costs
+
+    def swept(self, profiles: ProfileSet, places: Sequence[Place]) -> tuple[BuiltEngine, SwitchCosts | None]:
+        """The newest build of a set, timed at these places; EngineError where either fails."""
+        engine = self.built(self.spec(profiles))
+        if not engine.is_built:
+            raise BuildFailed(engine.reason or "not known", engine.outcome)
+        return engine, self.time(engine, places)
 
     def time_contexts(self, engine: BuiltEngine, size: Size, counts: Sequence[int]) -> list[ContextsTiming]:
         """One size in several execution contexts at once; the engine has that many equal profiles."""

@@ -57,6 +57,8 @@ class BuiltSource:
         self._clock = clock
         self._started = clock()
         self._used: dict[str, RecordedEngine] = {}
+        # A finished study takes its failures over without asking again: they count all the same.
+        self._spent = {e.spec.key for e in bench.failures()}
         self._known: dict[OptimizationProfile, MeasuredProfile | FailedProfile] = {}
         self.interpolation_errors: dict[OptimizationProfile, float] = {}
 
@@ -146,10 +148,10 @@ class BuiltSource:
             if spent is not None:
                 return FailedProfile(profile=profile, kind="budget", reason=spent)
             engines = [bench.build(spec, 0)]
+        self._spent.add(spec.key)
         built = [engine for engine in engines if engine.is_built]
         if not built:
             last = engines[-1]
-            self._used.setdefault(f"{spec.key}.{last.repeat}", RecordedEngine(last, ()))
             return FailedProfile(profile=profile, kind=last.outcome, reason=last.reason or "not known")
         try:
             built = list(self._openable(profile, built))
@@ -161,7 +163,7 @@ class BuiltSource:
             return FailedProfile(profile=profile, kind=error.kind, reason=str(error))
 
     def _what_is_spent(self) -> str | None:
-        if len(self._used) >= self._budget.builds:
+        if len(self._spent) >= self._budget.builds:
             return f"not built: the {self._budget.builds} builds of the budget are spent (--builds)"
         seconds = self._budget.seconds
         if seconds is not None and self._clock() - self._started > seconds:

@@ -120,4 +120,4 @@ def url_without_password(url: str) -> str:
         query = {key: _HIDDEN if "pass" in key else value for key, value in parsed.query.items()}
         return parsed.set(query=query).render_as_string(hide_password=True)
     except (ArgumentError, ValueError):
-        return url.partition("://")[0] + "://..." if "://" in url else url
+        return f"{url.partition('://')[0]}://..." if "://" in url else "..." if "@" in url else url

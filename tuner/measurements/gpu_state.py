@@ -55,13 +55,31 @@ def load_nvml() -> ModuleType | None:
     return pynvml  # type: ignore[no-any-return]  # the package has no types
 
 
+def visible_gpu(index: int, visible: str | None) -> int | str:
+    """NVML's index or UUID of the GPU that CUDA calls by this index under CUDA_VISIBLE_DEVICES.
+
+    NVML counts all GPUs of the machine, CUDA those that are visible: a cluster gives each task one of them.
+    """
+    names = [name.strip() for name in (visible or "").split(",") if name.strip()]
+    if index >= len(names):
+        return index
+    return int(names[index]) if names[index].isdigit() else names[index]
+
+
+def _handle(nvml: Any, index: int) -> Any:
+    gpu = visible_gpu(index, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    return (
+        nvml.nvmlDeviceGetHandleByIndex(gpu) if isinstance(gpu, int) else nvml.nvmlDeviceGetHandleByUUID(gpu)
+    )
+
+
 def gpu_facts(index: int = 0) -> GpuFacts | None:
     """Name, driver and memory of a GPU; None where there is none."""
     nvml: Any = load_nvml()
     if nvml is None:
         return None
     try:
-        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+        handle = _handle(nvml, index)
     except nvml.NVMLError:
         return None
     cuda = nvml.nvmlSystemGetCudaDriverVersion_v2()
@@ -79,7 +97,7 @@ def read_gpu_state(index: int = 0, own: Iterable[int] = ()) -> GpuState | None:
     if nvml is None:
         return None
     try:
-        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+        handle = _handle(nvml, index)
     except nvml.NVMLError:
         return None
 

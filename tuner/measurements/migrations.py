@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,6 @@ def prepare(engine: Engine) -> None:
         return
     if found is not None:
         _refuse_unknown(found)
-        _back_up(engine, found)
     with for_writing(engine).begin() as connection:
         if connection.dialect.name == "postgresql":  # two jobs may open a new database at once
             connection.execute(text(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"))
@@ -40,11 +40,14 @@ def prepare(engine: Engine) -> None:
 
 
 def _bring_up(connection: Connection) -> None:
-    found = _version(connection)
+    found = _version(connection)  # again, since another process may have been faster
     if found is None:
         tables.metadata.create_all(connection)
         connection.execute(insert(tables.version).values(version_num=tables.SCHEMA_VERSION))
         return
+    if found != tables.SCHEMA_VERSION:
+        # While we hold the lock nobody else writes, so that the copy is the store as it was.
+        _back_up(connection.engine, found)
     while found != tables.SCHEMA_VERSION:
         from alembic.operations import Operations
         from alembic.runtime.migration import MigrationContext
@@ -78,10 +81,9 @@ def _back_up(engine: Engine, version: str) -> None:
         return
     target = backup_path(Path(name), version)
     part = target.with_name(target.name + ".part")
-    source, copy = sqlite3.connect(name), sqlite3.connect(part)
     try:
-        source.backup(copy)
-        copy.close()
+        with closing(sqlite3.connect(name)) as source, closing(sqlite3.connect(part)) as copy:
+            source.backup(copy)
         os.replace(part, target)
     except (sqlite3.Error, OSError) as error:
         raise TunerError(
@@ -89,9 +91,8 @@ def _back_up(engine: Engine, version: str) -> None:
             "it was left as it is: make room, then run again"
         ) from error
     finally:
-        copy.close()
-        source.close()
-        part.unlink(missing_ok=True)
+        if part.is_file():
+            part.unlink()
 
 
 def backup_path(database: Path, version: str) -> Path:

@@ -13,6 +13,7 @@ from tuner.model import Model
 from tuner.model_inputs import model_as_dict
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.profiles.routing import RoutingTable
+from tuner.recommendation.batching_section import batcher_settings, batching_section
 from tuner.recommendation.explain import Explanation
 from tuner.recommendation.night import GainOver, NightRecord, cells_as_json
 from tuner.recommendation.output_file import replace_file
@@ -62,7 +63,8 @@ def as_document(recommendation: Recommendation) -> Json:
             for policy in ("nearest_opt", "profile_zero", "first_fit", "sticky")
         },
         "traffic": traffic_json(recommendation.traffic, recommendation.coverage),
-        "batcher": None,
+        "batcher": batcher_settings(recommendation.batching),
+        "batching": batching_section(recommendation.batching),
         "model": model_as_dict(recommendation.model) if recommendation.model else None,
         "evidence": _evidence(recommendation.evidence, recommendation.model),
         **_night(recommendation.night),

@@ -9,6 +9,7 @@ from tuner.measurements.source import SourceFacts
 from tuner.model import Model
 from tuner.profiles.profile import ProfileSet
 from tuner.profiles.routing import RoutingTable
+from tuner.recommendation.batched import Batching
 from tuner.recommendation.explain import Explanation
 from tuner.recommendation.night import NightRecord
 from tuner.recommendation.pareto import FrontSet
@@ -119,3 +120,4 @@ class Recommendation:
     interval: tuple[float, float] | None = None
     explanation: Explanation | None = None
     pareto: tuple[FrontSet, ...] | None = None
+    batching: Batching | None = None

@@ -142,7 +142,8 @@ def _summary(
     span = sum(float(f.finish_s.max() - f.arrival_s[0]) for f in finished)
     busy = sum(f.busy_s for f in finished)
     histogram = executed_histogram(service.sizes, np.sum([p.executed for p in played], axis=0))
-    overloaded = response.is_growing([part for p in played for part in p.parts])
+    backlog = sum(float(f.finish_s.max() - f.arrival_s[-1]) for f in finished) / span if span > 0 else 0.0
+    overloaded = response.is_growing([part for p in played for part in p.parts], backlog)
     good = int((answered * 1000 <= limit.limit_ms).sum()) if limit else None
     asked = float(np.prod(arrivals.sizes.astype(np.float64), axis=1)[arrivals.size_rows].sum())
     return QueueReplay(

@@ -100,17 +100,20 @@ class Part:
 
 ALWAYS_BUSY = 0.99
 GROWTH = 1.05
+LARGEST_BACKLOG = 0.05
 
 
-def is_growing(parts: Sequence[Part]) -> bool:
+def is_growing(parts: Sequence[Part], backlog: float) -> bool:
     """Whether the queue grew as long as the log lasted.
 
-    So it is where the GPU was busy all through the second half and the requests of the last quarter waited
-    longer, by `GROWTH`, than those of the quarter before.
+    So it is where the GPU was busy all through the second half and either the requests of the last quarter
+    waited longer, by `GROWTH`, than those of the quarter before, or what was left when the last request came
+    took more than `LARGEST_BACKLOG` of the log's span to serve: `backlog` is that share.
     """
     if len(parts) < 4:
         return False
     half, quarter = len(parts) // 2, 3 * len(parts) // 4
     waits = [part.mean_waiting_s for part in parts]
     before, after = np.mean(waits[half:quarter]), np.mean(waits[quarter:])
-    return min(part.busy_share for part in parts[half:]) >= ALWAYS_BUSY and bool(after > GROWTH * before)
+    always = min(part.busy_share for part in parts[half:]) >= ALWAYS_BUSY
+    return always and bool(after > GROWTH * before or backlog > LARGEST_BACKLOG)

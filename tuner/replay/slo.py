@@ -18,6 +18,10 @@ SLO_UNITS: Mapping[str, Mapping[str, float]] = {
     "service_p50": _TIMES_MS,
     "service_p90": _TIMES_MS,
     "service_p99": _TIMES_MS,
+    "response_p50": _TIMES_MS,
+    "response_p90": _TIMES_MS,
+    "response_p99": _TIMES_MS,
+    "response_p999": _TIMES_MS,
     "device_memory": _BYTES,
     "build_time": _TIMES_S,
 }

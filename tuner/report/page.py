@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from importlib.resources import files
+from importlib.util import find_spec
 
 import tuner
 from tuner.errors import TunerError
@@ -23,14 +24,10 @@ def page_html(contents: Contents) -> str:
 
     Raises TunerError where the extra `report` is not installed.
     """
-    try:
-        from jinja2 import Environment, StrictUndefined
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise TunerError(
-            f"the HTML report needs the package {error.name}, which is not installed; run "
-            "'pip install \"trt-profile-tuner[report]\"', or use --format md"
-        ) from error
+    check_installed()
+    from jinja2 import Environment, StrictUndefined
+    from plotly.offline import get_plotlyjs
+
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -52,6 +49,16 @@ def page_html(contents: Contents) -> str:
         is_chart=lambda part: isinstance(part, Chart),
         identity=id,
     )
+
+
+def check_installed() -> None:
+    """Raise TunerError where a package that pages are made with is missing."""
+    for package in ("jinja2", "plotly"):
+        if find_spec(package) is None:
+            raise TunerError(
+                f"the HTML report needs the package {package}, which is not installed; run "
+                "pip install 'trt-profile-tuner[report]', or write Markdown: --report report.md"
+            )
 
 
 def _shipped(name: str) -> str:

@@ -38,11 +38,13 @@ def servers_of(batching: Json) -> Sequence[Json]:
 
 
 def _sentences(batching: Json) -> Iterator[str]:
+    instances = batching["instance_count"]
     preferred = ", ".join(map(str, batching["preferred_batch_size"])) or "none"
     yield (
         f"Batcher {batching['batcher']}: batches of at most {batching['max_batch_size']} requests, "
         f"preferred sizes {preferred}, {batching['max_queue_delay_microseconds']:,} µs of delay at most; "
-        f"{batching['instance_count']} execution contexts, {batching['deployment'].replace('_', ' ')}."
+        f"{instances} execution context{'s' if instances > 1 else ''}, "
+        f"{batching['deployment'].replace('_', ' ')}."
     )
     rate = batching.get("arrival_rate_rps")
     arriving = "" if rate is None else f", {rate:,.0f} requests/s"

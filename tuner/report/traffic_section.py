@@ -14,6 +14,8 @@ from tuner.report.document_parts import Histogram, axes_of, histogram_of, profil
 from tuner.report.ticks import Ticks, ticks_of
 
 _PERCENTS = ("p50", "p90", "p99")
+_HEAVY = 0.01
+"""Below this share no size is worth a name of its own."""
 _INSET = 0.006
 """How far the frame of each further profile lies inside, as a share of the chart."""
 
@@ -122,7 +124,10 @@ def _heaviest_sentence(histogram: Histogram) -> str:
     size = ", ".join(
         f"{a} {v}" for a, v in zip(histogram.axes, histogram.sizes[heaviest].tolist(), strict=True)
     )
-    return f"{percent(histogram.shares[heaviest])} of the rows have the heaviest size, {size}"
+    share = float(histogram.shares[heaviest])
+    if share < _HEAVY:
+        return f"No size has more than {percent(share, 2)} of the rows"
+    return f"{percent(share)} of the rows have the heaviest size, {size}"
 
 
 def _size_bars(histogram: Histogram, profiles: ProfileSet, sizes: Table) -> Chart:

@@ -1,4 +1,4 @@
-"""The best set of profiles for sizes that a batcher executes, under the routing that the server really has."""
+"""The best set of profiles for sizes that a batcher executes, under the routing that the server has."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ FloatArray = NDArray[np.float64]
 Int64Array = NDArray[np.int64]
 
 SET_LIMIT = 50_000
-"""Sets of one size that are looked at; where there are more, the profiles that come near the best take part."""
+"""Sets of one size that are looked at; where there are more, only profiles near the best take part."""
 _CHUNK_ENTRIES = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfileCells:
-    """Latency in ms of each profile at each size that may be executed, shape (profiles, cells, max_batch + 1).
+    """Latency in ms of each profile at each size that may be executed.
 
-    NaN where a profile has no time. `distances`, of the same shape, is what `nearest_opt` compares; None
-    stands for the routing `best`. Rows are in the order of the opts, as the profiles of an engine would be.
+    Of shape (profiles, cells, max_batch + 1), NaN where a profile has no time. `distances`, of that shape,
+    is what `nearest_opt` compares; None stands for the routing `best`. Rows are in the order of the opts,
+    as the profiles of an engine would be.
     """
 
     sizes: ExecutedSizes
@@ -41,9 +42,16 @@ class ProfileCells:
     def routing(self) -> str:
         return "best" if self.distances is None else "nearest_opt"
 
+    def of(self, rows: Sequence[int]) -> ProfileCells:
+        """The table of some of the profiles."""
+        chosen = list(rows)
+        profiles = ProfileSet(tuple(self.profiles.profiles[row] for row in chosen))
+        distances = None if self.distances is None else self.distances[chosen]
+        return ProfileCells(self.sizes, profiles, self.latency_ms[chosen], distances)
+
     def largest_batch(self) -> int:
         """The largest batch up to which some profile serves every cell; 0 where there is none."""
-        served: NDArray[np.bool_] = np.isfinite(self.latency_ms[:, :, 1:]).any(axis=0).all(axis=0)
+        served = np.asarray(np.isfinite(self.latency_ms[:, :, 1:]).any(axis=0).all(axis=0))
         return int(served.size if served.all() else served.argmin())
 
     def served(self, rows: Sequence[int]) -> NDArray[np.float64]:

@@ -7,7 +7,6 @@ replay and composition take turns until the set stays what it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,11 +46,13 @@ class BatchingProblem:
     def __post_init__(self) -> None:
         if self.objective not in BATCHING_OBJECTIVES:
             raise TunerError(
-                f"--objective is '{self.objective}'; with a batcher {', '.join(BATCHING_OBJECTIVES)} are accepted"
+                f"--objective is '{self.objective}'; with a batcher these are accepted: "
+                f"{', '.join(BATCHING_OBJECTIVES)}"
             )
         if self.objective in NEEDS_LIMIT and self.limit is None:
             raise TunerError(
-                f"--objective {self.objective} is judged under a limit; give one like --slo 'response_p99<=20ms'"
+                f"--objective {self.objective} is judged under a limit; give one, like "
+                "--slo 'response_p99<=20ms'"
             )
 
 
@@ -83,13 +84,14 @@ def judge(problem: BatchingProblem, server: Server, rows: tuple[int, ...]) -> Ju
         found = capacity(problem.arrivals, service, server, problem.limit, with_interval=False)
         load = found.load or problem.load
     played = replay(problem.arrivals, service, server, problem.limit, load=load)
-    executed = _counts(problem.cells, played)
-    value = _value(problem.objective, played, found)
+    executed = executions(problem.cells, played)
+    value = value_of(problem.objective, played, found)
     return Judged(rows=rows, value=value, replay=played, executed=executed, capacity=found)
 
 
-def _value(objective: str, played: QueueReplay, found: Capacity | None) -> float:
-    if found is not None:
+def value_of(objective: str, played: QueueReplay, found: Capacity | None) -> float:
+    """What a replay is compared by; less is better."""
+    if objective == "capacity" and found is not None:
         return -found.rate_rps
     if objective == "goodput":
         # Where all requests are good, the shorter response decides.
@@ -99,7 +101,7 @@ def _value(objective: str, played: QueueReplay, found: Capacity | None) -> float
     return played.response_ms[float(objective.removeprefix("response_p"))]
 
 
-def _counts(cells: ProfileCells, played: QueueReplay) -> NDArray[np.int64]:
+def executions(cells: ProfileCells, played: QueueReplay) -> NDArray[np.int64]:
     """Executions of a replay in the shape of the table."""
     sizes = cells.sizes
     result = np.zeros((sizes.cell_count, sizes.max_batch + 1), dtype=np.int64)
@@ -147,8 +149,8 @@ def _choose(problem: BatchingProblem, executed: NDArray[np.int64], batch: int) -
         sets = [found for found in sets if len(found.rows) == problem.exactly]
     if not sets:
         raise NothingFeasible(
-            f"no set of {'exactly' if problem.exactly else 'up to'} {most} measured profiles serves every batch "
-            f"up to {batch}; limit it with --max-batch, or measure profiles over that range"
+            f"no set of {'exactly' if problem.exactly else 'up to'} {most} measured profiles serves every "
+            f"batch up to {batch}; limit it with --max-batch, or measure profiles over that range"
         )
     return _fewest(sets, problem.least_gain).rows
 
@@ -159,7 +161,3 @@ def _fewest(sets: list[ExecutedSet], least_gain: float) -> ExecutedSet:
         if found.value_ms < chosen.value_ms * (1 - least_gain):
             chosen = found
     return chosen
-
-
-Progress = Callable[[int, int], None]
-"""Called with trials done and trials in all."""

@@ -16,7 +16,9 @@ from tuner.search.outlook import Outlook, condensed, look_out, worth
 from tuner.search.space import Space
 
 LEAST_TO_PRUNE_BY = 2
-"""Profiles that must be measured before another one may be given up half way."""
+"""Profiles beyond those of a set that must be measured before another one may be given up half way."""
+OPTIMISM = 0.85
+"""What a profile may take at sizes not timed yet, as a share of the best time known there."""
 
 
 def resources_of(measured: Sequence[MeasuredProfile]) -> Resources:
@@ -93,13 +95,13 @@ class Known:
 
         `row` is its opt's place in the space of the outlook.
         """
-        if len(self.measured) < LEAST_TO_PRUNE_BY or not np.isfinite(outlook.best):
+        if len(self.measured) < self._max_profiles + LEAST_TO_PRUNE_BY or not np.isfinite(outlook.best):
             return None
         sizes = self._condensed.histogram.sizes
         timed = {tuple(s): ms for s, ms in zip(curve.sizes.tolist(), curve.latency_ms.tolist(), strict=True)}
-        latency = np.array(
-            [timed.get(tuple(s), low) for s, low in zip(sizes.tolist(), outlook.low_ms[row], strict=True)]
-        )
+        known = np.array(self._condensed_latency)
+        low = np.fmin(outlook.low_ms[row], OPTIMISM * np.fmin.reduce(known, axis=0))
+        latency = np.array([timed.get(tuple(s), ms) for s, ms in zip(sizes.tolist(), low, strict=True)])
         at_best = min(float(worth(self._condensed, np.minimum(latency, base))) for base in outlook.bases)
         if at_best < outlook.best:
             return None

@@ -73,8 +73,8 @@ class Outlook:
 
     `expected` is the expected improvement of each opt in ms, shape (opts,), 0 for those measured. `chance`
     is that of an improvement by more than 1 % by any further build, `gap` the expected improvement by the
-    best of them, both as shares. `low_ms` are optimistic latencies and `typical_ms` those that the model
-    expects, both of shape (opts, sizes).
+    best of them, both as shares. `low_ms` are the least latencies of any draw and `typical_ms` those that the
+    model expects, both of shape (opts, sizes).
     """
 
     expected: FloatArray
@@ -103,15 +103,14 @@ def look_out(
     model = LatencyModel(opts, judge.histogram.sizes)
     needs_sort = judge.objective != "gpu_time" or bool(judge.service_slos)
     paths = model.paths(rows, latency, generator, PATHS_OF_PERCENTILES if needs_sort else PATHS)
-    low, typical = np.quantile(paths, 0.05, axis=0), np.exp(np.log(paths).mean(axis=0))
+    low, typical = paths.min(axis=0), np.exp(np.log(paths).mean(axis=0))
     if len(rows) == 0:
         return Outlook(-worth(judge, paths).mean(axis=0), 1.0, 1.0, low, typical, np.inf, _nothing(judge))
     served = np.where(np.isfinite(latency), latency, np.inf)
     best, bases = _bases(judge, served, max_profiles)
     free = np.setdiff1d(np.arange(len(opts)), rows)
     if needs_sort and len(free) > SHORTLIST:
-        typical = np.exp(np.log(paths[:, free]).mean(axis=0))
-        free = free[np.argsort(_beside(judge, typical[None], bases)[0], kind="stable")[:SHORTLIST]]
+        free = free[np.argsort(_beside(judge, typical[free], bases), kind="stable")[:SHORTLIST]]
     expected = np.zeros(len(opts))
     if len(free) == 0:
         return Outlook(expected, 0.0, 0.0, low, typical, best, bases)

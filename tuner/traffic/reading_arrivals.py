@@ -31,7 +31,7 @@ def read_arrivals(settings: LogSettings, model: Model | None, latency: str | Non
     `latency` names a column of response times in ms, as a client saw them. Raises TunerError where rows are
     no single requests, where no time column is found, and for a column that is not there.
     """
-    logs = open_logs(settings, model)
+    logs = open_logs(settings, model, window_of(settings))
     kind = logs.question.log_kind
     if kind != "requests":
         raise TunerError(
@@ -40,8 +40,8 @@ def read_arrivals(settings: LogSettings, model: Model | None, latency: str | Non
         )
     if not any(columns.time for columns in logs.columns):
         raise TunerError(
-            "a replay needs the time of each request, and no column is known as one; "
-            "name it with --time COLUMN"
+            "a replay needs the time of each request, and no column is known as one; name it with "
+            "--time COLUMN"
         )
     column = _latency_column(logs, latency)
     rules = rules_of(logs, model)
@@ -69,12 +69,12 @@ def _part(
 ) -> ArrivalPart:
     logs, latency = context
     names = (*columns.names, latency) if latency is not None else columns.names
-    wanted_names = tuple(dict.fromkeys(names))
     runnable = Runnable(logs.model, logs.axes)
     window = window_of(logs.settings)
+    wanted = Wanted(tuple(dict.fromkeys(names)), columns.time, columns.time_unit, window)
     blocks = (
         _block(block, clean_rows(block, columns, rules), runnable, latency)
-        for piece in file.pieces(Wanted(wanted_names, columns.time, columns.time_unit, window))
+        for piece in file.pieces(wanted)
         for block in piece()
         if not block.is_outside_window
     )

@@ -201,7 +201,3 @@ def table(rows: list[Compared]) -> str:
             f"{row.p99_ms[1]:.1f} | {row.mean_batch[0]:.2f} / {row.mean_batch[1]:.2f} | {errors} |"
         )
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    print(table([compare(case) for case in CASES]))

@@ -1,0 +1,161 @@
+"""`tuner recommend --batcher` on recorded measurements and single requests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from tests.commands.running import ENCODER, Ran, Shell, assert_one_line
+from tuner.recommendation.document import schema
+
+LENGTHS, SHARES = [16, 32, 64, 128, 512], [0.1, 0.4, 0.3, 0.15, 0.05]
+
+
+def requests_log(
+    shell: Shell, *, rate_rps: float = 1500, count: int = 2500, latency_ms: float | None = None
+) -> Path:
+    random = np.random.default_rng(4)
+    times = 1_700_000_000 + np.cumsum(random.exponential(1 / rate_rps, count))
+    rows = [
+        {"at": float(at), "tokens": int(seq)} | ({} if latency_ms is None else {"latency_ms": latency_ms})
+        for at, seq in zip(times, random.choice(LENGTHS, count, p=SHARES), strict=True)
+    ]
+    file = shell.folder / "requests.jsonl"
+    file.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
+    return file
+
+
+def recommend(shell: Shell, log: Path, *more: str) -> Ran:
+    axes = ("--axis", "batch=1", "--axis", "seq=tokens", "--time", "at", "--log-kind", "requests")
+    return shell.tuner(
+        "recommend", "--logs", log, "--measurements", ENCODER, *axes, "--batcher-trials", "8", *more
+    )
+
+
+def document(shell: Shell) -> dict[str, Any]:
+    return dict(json.loads((shell.folder / "profile.json").read_text()))
+
+
+def test_profiles_and_batcher_are_tuned_together_and_the_same_again(shell: Shell) -> None:
+    log = requests_log(shell)
+    more = (
+        "--batcher",
+        "triton",
+        "--unlike-shapes",
+        "pad",
+        "--slo",
+        "response_p99<=10ms",
+        "--objective",
+        "capacity",
+    )
+    assert recommend(shell, log, *more).exit_code == 0
+    first = (shell.folder / "profile.json").read_bytes()
+    found = json.loads(first)
+    jsonschema.validate(found, schema())
+    batching = found["batching"]
+    assert [server["name"] for server in batching["servers"]][:3] == [
+        "no batching",
+        "rule max, Triton's defaults",
+        "tuned profiles, Triton's defaults",
+    ]
+    assert batching["limit"] == "response_p99<=10ms"
+    assert batching["fixed_point"]["outcome"] == "converged"
+    rates = [server["capacity"]["rate_rps"] for server in batching["servers"]]
+    assert max(rates[2:]) > rates[0] > 0
+    assert batching["capacity"]["rate_rps"] >= 0.99 * max(rates[2:])
+    low, high = batching["capacity"]["interval_rps"]
+    assert low <= batching["capacity"]["rate_rps"] <= high
+    assert found["routing"]["policy"] == ("nearest_opt" if batching["deployment"] == "one_model" else "best")
+    assert recommend(shell, log, *more).exit_code == 0
+    assert (shell.folder / "profile.json").read_bytes() == first
+
+
+def test_the_traffic_of_the_document_is_what_the_batcher_executes(shell: Shell) -> None:
+    recommend(shell, requests_log(shell), "--batcher", "triton", "--unlike-shapes", "pad", "--load", "1.5")
+    found = document(shell)
+    assert found["traffic"]["requests"] == 2500
+    batches = [row[0] for row in found["traffic"]["histogram"]["sizes"]]
+    assert max(batches) > 1
+    assert any("sizes are those that the batcher executes" in note for note in found["traffic"]["notes"])
+
+
+def test_the_table_shows_the_servers(shell: Shell) -> None:
+    ran = recommend(shell, requests_log(shell), "--batcher", "triton")
+    for text in ("no batching", "tuned together", "batchers tried for response_p99", "calibration:"):
+        assert text in ran.out
+
+
+def test_without_batching_each_request_is_an_execution(shell: Shell) -> None:
+    assert recommend(shell, requests_log(shell), "--batcher", "fifo").exit_code == 0
+    found = document(shell)
+    assert found["batching"]["batcher"] == "fifo"
+    assert found["batching"]["replay"]["mean_batch"] == 1
+    assert found["routing"]["policy"] == "best"
+
+
+def test_a_load_that_no_server_carries_has_no_response_times(shell: Shell) -> None:
+    log = requests_log(shell, rate_rps=20_000)
+    assert recommend(shell, log, "--batcher", "fifo").exit_code == 0
+    found = document(shell)
+    assert found["batching"]["replay"]["overloaded"] is True
+    assert found["batching"]["replay"]["response_p99_ms"] is None
+    assert "overloaded" in [caveat["kind"] for caveat in found["caveats"]]
+
+
+def test_unmeasured_contexts_are_a_caveat_and_measured_ones_are_not(shell: Shell) -> None:
+    log = requests_log(shell)
+    recommend(shell, log, "--batcher", "fifo", "--contexts", "2")
+    assert "contexts_not_measured" in [caveat["kind"] for caveat in document(shell)["caveats"]]
+    recommend(shell, log, "--batcher", "fifo", "--contexts", "2", "--concurrency", "1,1.3")
+    assert "contexts_not_measured" not in [caveat["kind"] for caveat in document(shell)["caveats"]]
+    assert document(shell)["batching"]["concurrency"] == [1.0, 1.3]
+
+
+def test_no_batcher_leaves_the_section_empty(shell: Shell) -> None:
+    recommend(shell, requests_log(shell))
+    assert document(shell)["batching"] is None
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "words"),
+    [
+        (("--batcher", "dynamic"), 2, "--batcher is 'dynamic'; accepted are none, fifo, triton"),
+        (("--batcher", "triton", "--unlike-shapes", "crop"), 2, "accepted are separate, pad, ragged"),
+        (("--batcher", "triton", "--objective", "capacity"), 1, "--slo 'response_p99<=20ms'"),
+        (("--objective", "response_p99"), 2, "add --batcher triton or fifo"),
+        (("--slo", "response_p99<=5ms"), 2, "add --batcher triton or fifo"),
+        (("--batcher", "fifo", "--concurrency", "1,fast"), 2, "--concurrency 1,1.3,1.4"),
+        (("--batcher", "fifo", "--concurrency", "2,3"), 1, "one execution alone has the rate 1"),
+        (("--batcher", "fifo", "--load", "0"), 1, "a factor above zero is accepted"),
+        (("--batcher", "fifo", "--latency", "took"), 1, "there is no such column"),
+        (
+            ("--batcher", "triton", "--slo", "response_p99<=5ms", "--slo", "response_p50<=1ms"),
+            2,
+            "one such limit is accepted",
+        ),
+    ],
+)
+def test_what_does_not_make_sense_is_one_line(
+    shell: Shell, more: tuple[str, ...], code: int, words: str
+) -> None:
+    ran = recommend(shell, requests_log(shell, count=300), *more)
+    assert_one_line(ran, words, exit_code=code)
+
+
+def test_the_logs_response_times_are_compared_with_the_replay_of_the_deployed_set(shell: Shell) -> None:
+    log = requests_log(shell, rate_rps=300, latency_ms=40.0)
+    assert recommend(shell, log, "--batcher", "fifo").exit_code == 0
+    assert document(shell)["batching"]["calibration"] is None  # nothing is deployed yet
+    (shell.folder / "profile.json").rename(shell.folder / "deployed.json")
+    ran = recommend(shell, log, "--batcher", "fifo", "--deployed", str(shell.folder / "deployed.json"))
+    assert "calibration in ms: P50 40 logged" in ran.out
+    found = document(shell)
+    assert found["batching"]["calibration"][0]["observed_ms"] == 40.0
+    kinds = [caveat["kind"] for caveat in found["caveats"]]
+    assert "calibration" in kinds  # the engine answers in under a millisecond
+    assert "deployed_not_weighed" in kinds
