@@ -60,8 +60,8 @@ def one_night_each(folder: Path) -> None:
     print(f"check alone: {checked:.1f} s, 0 GPU seconds")
     print(f"night with moved traffic: {change:.1f} s, decision {decisions[1]}, {tried} profiles tried")
     print(
-        f"with an empty store those are {tried} builds and {minutes * tried / engines:.1f} GPU minutes, at what "
-        f"the {engines} recorded engines took"
+        f"with an empty store those are {tried} builds and {minutes * tried / engines:.1f} GPU minutes, at "
+        f"what the {engines} recorded engines took"
     )
 
 

@@ -19,6 +19,8 @@ from tuner.measurements.measurement import BuiltEngine, Measurement, Mode
 from tuner.onnx_file import read_onnx
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 
+pytestmark = pytest.mark.slow
+
 
 def wait_for(folder: Folder, phase: str) -> None:
     phases = folder.path / "phases.txt"
@@ -96,7 +98,6 @@ def test_a_log_that_is_replaced_while_it_is_read_is_told_in_the_document(tmp_pat
 LIBFAKETIME = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), None)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(LIBFAKETIME is None, reason="needs libfaketime: apt-get install faketime")
 @pytest.mark.parametrize("jump", ["-1d", "+1d"])
 def test_a_clock_that_jumps_in_the_middle_of_a_run_changes_nothing(

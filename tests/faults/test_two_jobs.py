@@ -16,6 +16,8 @@ from tests.faults.jobs import Folder, ended, folder_at
 from tuner.measurements.connecting import connect
 from tuner.measurements.runs import holding_study
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:

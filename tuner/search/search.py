@@ -71,8 +71,7 @@ class SearchSettings:
     sampler: str = DEFAULT_SAMPLER
     stops_early: bool = True
     at_once: int = 1
-    # Whether to wait for another run on the same study: it changes nothing about what is found.
-    waits: bool = dataclasses.field(default=False, repr=False)
+    waits: bool = dataclasses.field(default=False, repr=False)  # changes nothing about what is found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
