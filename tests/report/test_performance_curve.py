@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from rich.console import Console
 
+from tests.measurements.recorded_files import engine
 from tests.measurements.test_sweep import rows
-from tuner.measurements.measuring import SwitchCosts
 from tuner.measurements.runner import ContextsTiming
 from tuner.measurements.sweep import sweet_spot
 from tuner.report.performance_curve import (
@@ -67,6 +69,15 @@ def test_growth_of_service_time_is_against_one_context() -> None:
         ContextsTiming(contexts=n, p50_ms=ms, p99_ms=ms, inferences_per_s=9.0)
         for n, ms in ((1, 2.0), (4, 5.0))
     ]
-    text = text_of(sharing_view(shared, SwitchCosts(size_ms=0.25, profile_ms=None)))
-    assert "2.50 x" in text
-    assert "the next inference takes 0.250 ms longer" in text
+    assert "2.50 x" in text_of(sharing_view(shared, engine(4).engine))
+
+
+def test_costs_of_both_changes_are_told() -> None:
+    costly = dataclasses.replace(engine(4).engine, size_change_ms=0.25, profile_change_ms=0.5)
+    text = text_of(sharing_view([], costly))
+    assert "after a change of size the next inference takes 0.250 ms longer" in text
+    assert "after a change of profile the next inference takes 0.500 ms longer" in text
+
+
+def test_cost_of_a_change_that_an_engine_cannot_make_is_said_to_be_missing() -> None:
+    assert "the engine has one profile" in text_of(sharing_view([], engine(4).engine))

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tuner.measurements.caveats import flat_curve
-from tuner.measurements.measuring import SwitchCosts
+from tuner.measurements.measurement import BuiltEngine
 from tuner.measurements.runner import ContextsTiming
 from tuner.measurements.sweep import LEAST_GAIN_OF_DOUBLING, SweepRow, sweet_spot
 from tuner.report.look import DOUBT, bar, plain_table
@@ -53,8 +53,8 @@ def sweep_table(rows: Sequence[SweepRow], best: SweepRow | None) -> Table:
     return table
 
 
-def sharing_view(shared: Sequence[ContextsTiming], costs: SwitchCosts | None) -> RenderableType:
-    """How service time grows with contexts that share the GPU, and what changing the size costs."""
+def sharing_view(shared: Sequence[ContextsTiming], engine: BuiltEngine) -> RenderableType:
+    """How service time grows with contexts that share the GPU, and what changes cost in the engine."""
     parts: list[RenderableType] = []
     if shared:
         table = Table(title="The opt in several execution contexts at once", title_justify="left")
@@ -66,8 +66,13 @@ def sharing_view(shared: Sequence[ContextsTiming], costs: SwitchCosts | None) ->
             cells = (_text(one.p50_ms), _text(one.p99_ms), growth, f"{one.inferences_per_s:.0f}")
             table.add_row(str(one.contexts), *cells)
         parts.append(table)
-    if costs is not None and costs.size_ms is not None:
-        parts.append(Text(f"after a change of size the next inference takes {costs.size_ms:.3f} ms longer"))
+    for what, cost_ms in (("size", engine.size_change_ms), ("profile", engine.profile_change_ms)):
+        if cost_ms is not None:
+            parts.append(Text(f"after a change of {what} the next inference takes {cost_ms:.3f} ms longer"))
+    if engine.profile_change_ms is None and len(engine.spec.profiles) == 1:
+        parts.append(
+            Text("the engine has one profile: what a change of profile costs needs one with several")
+        )
     return Group(*parts)
 
 
