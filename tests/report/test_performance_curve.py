@@ -34,6 +34,8 @@ def test_table_marks_the_sweet_spot() -> None:
     text = text_of(sweep_table(CURVE, sweet_spot(CURVE)))
     assert "2 *" in text
     assert "2000" in text
+    assert "50%" in text
+    assert "1.00" in text  # MiB of tensors and a context
 
 
 def test_curve_that_ignores_the_work_is_doubted() -> None:
@@ -59,8 +61,9 @@ def test_sentence_explains_the_sweet_spot() -> None:
 
 def test_csv_has_a_line_a_size() -> None:
     assert sweep_csv(CURVE).splitlines()[:2] == [
-        "batch,p50_ms,p90_ms,p99_ms,graph_p50_ms,h2d_ms,d2h_ms,enqueue_ms,input_bytes,inferences_per_s,work_per_s",
-        "1,1.0000,1.0000,1.0000,,,,,4,1000,1000",
+        "batch,p50_ms,p90_ms,p99_ms,graph_p50_ms,h2d_ms,d2h_ms,enqueue_ms,"
+        "io_bytes,memory_bytes,utilisation,inferences_per_s,work_per_s",
+        "1,1.0000,1.0000,1.0000,,,,,4,1048580,0.5000,1000,1000",
     ]
 
 

@@ -63,7 +63,8 @@ def measure(
             builders = cluster_options.builders_on(cluster, given)
             bench = engine_options.bench(given, read, opened, builders.tools)
             engine = builders.swept(bench, profiles, places)
-        rows = sweep_rows(read, opened.measurements(engine.spec.key, engine.repeat), sizes)
+        timed = opened.measurements(engine.spec.key, engine.repeat)
+        rows = sweep_rows(read, (engine.device_memory_bytes, timed), sizes)
         shared = engine_options.contexts_timed(bench, profiles.profiles[0], contexts)
     if csv is not None:
         replace_file(csv, sweep_csv(rows))

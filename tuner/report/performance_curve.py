@@ -27,7 +27,14 @@ def sweep_view(rows: Sequence[SweepRow], device_memory_bytes: int | None) -> Ren
     parts += [Text(line) for line in bars(rows)]
     parts.append(Text(sweet_spot_sentence(best)))
     if device_memory_bytes is not None:
-        parts.append(Text(f"device memory of an execution context: {device_memory_bytes / 2**20:.0f} MiB"))
+        parts.append(
+            Text(
+                f"memory: inputs, outputs and {device_memory_bytes / 2**20:.0f} MiB of an execution context; "
+                "weights come once on top"
+            )
+        )
+    else:
+        parts.append(Text("memory: inputs and outputs alone, the engine does not tell that of a context"))
     doubts = dict.fromkeys(f"caveat at {row.size}: {caveat}" for row in rows for caveat in row.caveats)
     first, last = rows[0], rows[-1]
     flat = flat_curve(first.p50_ms, last.p50_ms, work_ratio=last.size.work / max(first.size.work, 1))
@@ -38,7 +45,7 @@ def sweep_view(rows: Sequence[SweepRow], device_memory_bytes: int | None) -> Ren
 
 def sweep_table(rows: Sequence[SweepRow], best: SweepRow | None) -> Table:
     latencies = ("p50", "p90", "p99", "graph p50", "H2D", "D2H", "enqueue")
-    headings = ("size", *latencies, "inputs MiB", "inf/s", "work/s")
+    headings = ("size", *latencies, "memory MiB", "busy", "inf/s", "work/s")
     table = plain_table(f"Latency in ms by {', '.join(rows[0].size.axes)}", (), headings)
     for row in rows:
         times = [_text(getattr(row, column)) for column in _COLUMNS]
@@ -46,7 +53,8 @@ def sweep_table(rows: Sequence[SweepRow], best: SweepRow | None) -> Table:
         table.add_row(
             row.size.short + mark,
             *times,
-            f"{row.io_bytes / 2**20:.2f}",
+            f"{(row.memory_bytes or row.io_bytes) / 2**20:.2f}",
+            "-" if row.utilisation is None else f"{row.utilisation:.0%}",
             f"{row.inferences_per_s:.0f}",
             f"{row.work_per_s:.4g}",
         )
@@ -103,11 +111,15 @@ def sweep_csv(rows: Sequence[SweepRow]) -> str:
     text = io.StringIO()
     axes = rows[0].size.axes
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*axes, *_COLUMNS, "input_bytes", "inferences_per_s", "work_per_s"])
+    writer.writerow(
+        [*axes, *_COLUMNS, "io_bytes", "memory_bytes", "utilisation", "inferences_per_s", "work_per_s"]
+    )
     for row in rows:
         times = [_text(getattr(row, column), "") for column in _COLUMNS]
         rates = [f"{row.inferences_per_s:.6g}", f"{row.work_per_s:.6g}"]
-        writer.writerow([*row.size.values, *times, row.io_bytes, *rates])
+        memory = "" if row.memory_bytes is None else row.memory_bytes
+        busy = _text(row.utilisation, "")
+        writer.writerow([*row.size.values, *times, row.io_bytes, memory, busy, *rates])
     return text.getvalue()
 
 
