@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select
+from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from tuner.axes import Size
@@ -25,6 +25,7 @@ from tuner.measurements.connecting import (
     url_without_password,
 )
 from tuner.measurements.measurement import BuiltEngine, Measurement, Mode, Summary, is_contended
+from tuner.measurements.measuring import SwitchCosts
 from tuner.measurements.migrations import prepare
 from tuner.model import Model
 from tuner.model_inputs import inputs_as_json, model_from_metadata
@@ -37,10 +38,11 @@ Result = TypeVar("Result")
 _ENVIRONMENT = ("gpu", "tensorrt", "flavour", "driver", "cuda", "clock_policy")
 _ENGINE = (
     *("name", "repeat", "outcome", "reason", "build_s", "plan_bytes", "device_memory_bytes"),
-    *("plan_digest", "measured_on", "source"),
+    *("plan_digest", "workspace_bytes", "timing_cache", "size_change_ms", "profile_change_ms"),
+    *("measured_on", "source"),
 )
 _SUMMARY = tuple(f.name for f in dataclasses.fields(Summary))
-_TIMES = ("first_run_ms", "h2d_ms", "d2h_ms", "enqueue_ms")
+_TIMES = ("first_run_ms", "h2d_ms", "d2h_ms", "enqueue_ms", "utilisation")
 
 
 class Store:
@@ -130,6 +132,19 @@ class Store:
         new = [*better, *(m for m in measurements if _place(m) not in known)]
         _insert_measurements(connection, build_id, new)
         return len(new)
+
+    def add_switch_costs(self, key: str, repeat: int, costs: SwitchCosts) -> None:
+        """Keep what changes cost in one build's engine; what these costs do not know stays as it was."""
+        told = {"size_change_ms": costs.size_ms, "profile_change_ms": costs.profile_ms}
+        known = {name: value for name, value in told.items() if value is not None}
+
+        def add(connection: Connection) -> None:
+            build_id = self._build_id(connection, key, repeat)
+            if known:
+                changed = update(tables.builds).where(tables.builds.c.id == build_id)
+                connection.execute(changed.values(known))
+
+        self.write(add)
 
     def _build_id(self, connection: Connection, key: str, repeat: int) -> int:
         found = _found_build(connection, key, repeat)

@@ -40,6 +40,7 @@ from tuner.search.stopping import (
 )
 from tuner.search.study import (
     SCORED,
+    Asked,
     Trial,
     distributions,
     ended_trials,
@@ -152,15 +153,6 @@ def search_in(
 ) -> SearchResult:
     """Run a study, wherever it is stored; the caller sees to it that nobody else works on it."""
     return _Search(problem, settings, source, study).run(progress)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A profile that is being measured: its trial, or the one that ended with it in a run before."""
-
-    profile: OptimizationProfile
-    trial: optuna.Trial | None = None
-    ended: Trial | None = None
 
 
 class _Search:
