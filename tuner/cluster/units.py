@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tuner.logs.log_file import LogFile
 from tuner.traffic.ingest import Ingest, Task
 
-LEAST_BYTES, MOST_BYTES = 16 << 20, 512 << 20
+LEAST_BYTES, MOST_BYTES = 64 << 20, 512 << 20
 """What a task reads, about: less is not worth a task, and of more a lost one costs much."""
-UNITS_A_CPU = 16
+UNITS_A_CPU = 8
 """Tasks that each CPU gets, where there is enough to read: then all of them end at about the same time."""
 MOST_FILES = 256
 """Files that one task reads at most, however small they are."""
@@ -79,8 +80,8 @@ def _spans(file: LogFile, unit_bytes: int) -> tuple[tuple[int, int], ...]:
     """Spans of about that many bytes; none for a file that is small, or that only one can read."""
     if file.spans is None or file.source.byte_count <= unit_bytes:
         return ()
-    each = max(1, round(unit_bytes / file.spans.unit_bytes))
-    starts: Sequence[int] = range(0, file.spans.count, each)
-    if len(starts) < 2:
+    count = min(file.spans.count, round(file.source.byte_count / unit_bytes))
+    if count < 2:
         return ()
-    return tuple((start, min(start + each, file.spans.count)) for start in starts)
+    ends = [round(place * file.spans.count / count) for place in range(count + 1)]
+    return tuple(itertools.pairwise(ends))
