@@ -197,3 +197,18 @@ def test_replay_tells_what_clients_of_a_documents_set_see(shell: Shell) -> None:
     assert found["capacity"]["rate_rps"] > 1500
     slower = json.loads(shell.tuner(*asked, "--load", "3").out)
     assert slower["replay"]["busy_share"] > found["replay"]["busy_share"]
+
+
+def test_the_triton_export_carries_batcher_and_instances(shell: Shell) -> None:
+    log = requests_log(shell)
+    assert (
+        recommend(shell, log, "--batcher", "triton", "--contexts", "2", "--concurrency", "1,1.4").exit_code
+        == 0
+    )
+    written = document(shell)["batcher"]
+    assert written["instance_count"] == 2
+    ran = shell.tuner("export", "profile.json", "--to", "triton", "--for-version", "10.3")
+    assert ran.exit_code == 0, ran.err
+    assert "count: 2" in ran.out
+    assert f"max_batch_size: {written['max_batch']}" in ran.out
+    assert f"max_queue_delay_microseconds: {written['max_queue_delay_microseconds']}" in ran.out

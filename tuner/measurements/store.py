@@ -87,8 +87,11 @@ class Store:
                     raise store_error(self.url, error) from error
         raise AssertionError("the last attempt returns or raises")
 
-    def add_engine(self, model: Model, engine: BuiltEngine) -> None:
-        """Append one build's outcome. The same spec and repeat stored before is kept as it was."""
+    def add_engine(self, model: Model, engine: BuiltEngine, measurements: Sequence[Measurement] = ()) -> None:
+        """Append one build's outcome and, at the same moment, what was measured of it already.
+
+        The same spec and repeat stored before is kept as it was.
+        """
         row = {
             "key": engine.spec.key,
             "model_name": model.name,
@@ -106,6 +109,8 @@ class Store:
         def add(connection: Connection) -> None:
             if _found_build(connection, engine.spec.key, engine.repeat) is None:
                 connection.execute(insert(tables.builds).values(row))
+            if measurements:
+                self._add_measurements(connection, (engine.spec.key, engine.repeat), measurements)
 
         self.write(add)
 
@@ -115,16 +120,18 @@ class Store:
         Those stored before are kept, unless they were disturbed by others and the new ones were not.
         """
 
-        def add(connection: Connection) -> int:
-            build_id = self._build_id(connection, key, repeat)
-            known = _known_places(connection, build_id)
-            better = [m for m in measurements if known.get(_place(m)) and not m.is_contended]
-            _forget(connection, build_id, {_place(m) for m in better})
-            new = [*better, *(m for m in measurements if _place(m) not in known)]
-            _insert_measurements(connection, build_id, new)
-            return len(new)
+        return self.write(lambda connection: self._add_measurements(connection, (key, repeat), measurements))
 
-        return self.write(add)
+    def _add_measurements(
+        self, connection: Connection, build: tuple[str, int], measurements: Sequence[Measurement]
+    ) -> int:
+        build_id = self._build_id(connection, *build)
+        known = _known_places(connection, build_id)
+        better = [m for m in measurements if known.get(_place(m)) and not m.is_contended]
+        _forget(connection, build_id, {_place(m) for m in better})
+        new = [*better, *(m for m in measurements if _place(m) not in known)]
+        _insert_measurements(connection, build_id, new)
+        return len(new)
 
     def add_switch_costs(self, key: str, repeat: int, costs: SwitchCosts) -> None:
         """Keep what changes cost in one build's engine; what these costs do not know stays as it was."""

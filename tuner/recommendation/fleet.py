@@ -41,7 +41,7 @@ def traffic_seconds(found: Recommendation) -> float:
     traffic = found.traffic
     requests = float(traffic.requests(traffic.histogram).sum())
     span_s = (traffic.end - traffic.start).total_seconds() if traffic.start and traffic.end else 0.0
-    return score.value / 1000 * requests * _DAY_S / (span_s or _DAY_S)
+    return score.gpu_time_ms / 1000 * requests * _DAY_S / (span_s or _DAY_S)
 
 
 def standing(name: str, kind: str, found: Recommendation, spent: tuple[int, float]) -> Standing:

@@ -46,6 +46,15 @@ class Trial:
     value: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A profile that is being measured: its trial, or the one that ended with it in a run before."""
+
+    profile: OptimizationProfile
+    trial: optuna.Trial | None = None
+    ended: Trial | None = None
+
+
 def failed_trial(number: int, failed: FailedProfile) -> Trial:
     """The trial of a profile that gave no curve."""
     return Trial(number=number, profile=failed.profile, outcome=failed.kind, reason=failed.reason)
