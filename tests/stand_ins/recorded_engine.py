@@ -57,6 +57,7 @@ def build_recorded(job: BuildJob) -> BuiltPlan:
         tensorrt="8.6.0",
         profiles_read_from="engine",
         device_memory_bytes=1 << 30,
+        workspace_bytes=job.options.workspace_bytes and len(ranges) * job.options.workspace_bytes,
     )
 
 

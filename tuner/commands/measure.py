@@ -65,7 +65,7 @@ def measure(
             engine = builders.swept(bench, profiles, places)
         timed = opened.measurements(engine.spec.key, engine.repeat)
         rows = sweep_rows(read, (engine.device_memory_bytes, timed), sizes)
-        shared = engine_options.contexts_timed(bench, profiles.profiles[0], contexts)
+        shared = engine_options.contexts_timed(bench, opened, profiles.profiles[0], contexts)
     if csv is not None:
         replace_file(csv, sweep_csv(rows))
     if not quiet:

@@ -77,6 +77,7 @@ class Prepared:
 
         given, source = self.given, self._source(settings)
         batching = batching_options.with_deployed(batching, given, source.model.axes)
+        batching = batching_options.with_stored_rates(batching, given, self.store, source)
         arrivals = read_arrivals(options.log_settings(given), source.model, given["latency"])
         with progress_bar("trying batchers", quiet=given["quiet"]) as advance:
             return recommend_batched(

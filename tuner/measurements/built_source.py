@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from tuner.axes import Size
 from tuner.errors import BuildFailed, EngineError
 from tuner.measurements.bench import Bench
+from tuner.measurements.cache_saving import cache_saving
 from tuner.measurements.flat_parquet import RecordedEngine
 from tuner.measurements.grid import LARGEST_ERROR, choose_grid, interpolation_error, refined
 from tuner.measurements.measurement import BuiltEngine, Mode
-from tuner.measurements.recorded import measured_profile
+from tuner.measurements.recorded import measured_profile, workspace_needed
 from tuner.measurements.source import PRUNED, FailedProfile, MeasuredProfile, SourceFacts, Stop
 from tuner.model import Model
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
@@ -61,6 +62,7 @@ class BuiltSource:
         self._spent = {e.spec.key for e in bench.failures()}
         self._known: dict[OptimizationProfile, MeasuredProfile | FailedProfile] = {}
         self._interpolation_errors: dict[OptimizationProfile, float] = {}
+        self._confirmed: list[BuiltEngine] = []
 
     @property
     def model(self) -> Model:
@@ -81,6 +83,8 @@ class BuiltSource:
             measurement_count=sum(len(used.measurements) for used in self._used.values()),
             interpolation_error=max(self._interpolation_errors.values(), default=None),
             switch_ms=self._bench.switch_ms(),
+            workspace_bytes=workspace_needed([*engines, *self._confirmed]),
+            cache_saving=cache_saving(engines),
         )
 
     def candidates(self) -> Sequence[OptimizationProfile] | None:
@@ -129,6 +133,7 @@ class BuiltSource:
                 raise BuildFailed(engine.reason or "not known", engine.outcome)
             # All in one go: so what a change of profile costs is seen too.
             self._fill_in(engine, [choose_grid(self._histogram, profile).sizes for profile in profiles])
+        self._confirmed += engines
         recorded = [bench.recorded(engine) for engine in engines]
         return [
             measured_profile(

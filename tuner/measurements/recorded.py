@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tuner.axes import Size
 from tuner.engines.spec import EngineSpec
 from tuner.errors import TunerError
+from tuner.measurements.cache_saving import cache_saving
 from tuner.measurements.curve import Curve
 from tuner.measurements.flat_parquet import RecordedEngine
 from tuner.measurements.measurement import BuiltEngine, Mode
@@ -78,7 +79,14 @@ def _facts(engines: Sequence[RecordedEngine], built: Sequence[BuiltEngine]) -> S
         build_count=len(engines),
         measurement_count=sum(len(e.measurements) for e in engines),
         switch_ms=switch_ms(built, specs[0]),
+        workspace_bytes=workspace_needed(built),
+        cache_saving=cache_saving(e.engine for e in engines),
     )
+
+
+def workspace_needed(engines: Iterable[BuiltEngine]) -> int | None:
+    """The largest workspace limit that any of the builds needed; None where TensorRT had its own."""
+    return max((e.workspace_bytes for e in engines if e.workspace_bytes is not None), default=None)
 
 
 def switch_ms(engines: Iterable[BuiltEngine], like: EngineSpec) -> float | None:

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from tuner.measurements.cache_saving import CacheSaving
 from tuner.model import Model
 from tuner.model_inputs import model_as_dict
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
@@ -242,6 +243,9 @@ def _evidence(evidence: Evidence | None, model: Model | None) -> Json | str:
         "interpolation_error": (
             None if facts.interpolation_error is None else rounded(facts.interpolation_error)
         ),
+        "switch_ms": None if facts.switch_ms is None else rounded(facts.switch_ms),
+        "workspace_bytes": facts.workspace_bytes,
+        "timing_cache": None if facts.cache_saving is None else _cache_saving(facts.cache_saving),
         "trials": evidence.trial_count,
         "failed_trials": dict(evidence.failed_trials),
         "outcomes": [
@@ -259,6 +263,15 @@ def _evidence(evidence: Evidence | None, model: Model | None) -> Json | str:
         "seed": evidence.seed,
         "confirmed": evidence.is_confirmed,
         "confirmation": _confirmation(evidence.confirmation, evidence.attempts),
+    }
+
+
+def _cache_saving(saving: CacheSaving) -> Json:
+    return {
+        "accepted_builds": saving.accepted_builds,
+        "accepted_s": rounded(saving.accepted_s),
+        "other_builds": saving.other_builds,
+        "other_s": rounded(saving.other_s),
     }
 
 
