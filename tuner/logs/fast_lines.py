@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
 from pyarrow import fs
 
 from tuner.logs.block import Block
@@ -49,7 +50,7 @@ def fast_pieces(source: Source, layout: Layout, bytes_per_line: float, wanted: W
             for batch in relation.to_arrow_reader(_BATCH_ROWS):
                 yield partial(_block, batch, (row, bytes_per_line), places)
                 row += batch.num_rows
-    except duckdb.Error as error:
+    except (duckdb.Error, pa.ArrowException, OSError) as error:  # behind the first batch, Arrow passes it on
         raise Refused(source.name) from error
 
 
