@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import pickle
 import statistics
 import subprocess
@@ -30,18 +31,22 @@ from tuner.traffic.tally import Tally
 
 NODES, SIZES, BUCKETS = 1000, 2000, 40
 AXES = ("batch", "seq")
+TICKS = os.sysconf("SC_CLK_TCK")
 
 HERE = """
 import json, os, sys, time
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(sys.argv[2])])
 from tuner.settings import LogSettings
 from tuner.traffic.reading import read_traffic
-start = time.perf_counter()
-traffic = read_traffic(LogSettings(logs=(sys.argv[1],)), None)
-print(json.dumps([time.perf_counter() - start, traffic.row_count, len(traffic.histogram)]))
+for _ in range(2):  # warm, as the workers are the second time
+    start, cpu_before = time.perf_counter(), time.process_time()
+    traffic = read_traffic(LogSettings(logs=(sys.argv[1],)), None)
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_before
+print(json.dumps([seconds, cpu, traffic.row_count, len(traffic.histogram)]))
 """
 THERE = """
 import json, os, sys, time
+from tests.benchmarks.ingest_on_ray import cpu_s
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 import ray
 from tuner.cluster.counting import CountingCluster
@@ -52,12 +57,12 @@ ray.init(num_cpus=int(sys.argv[2]), include_dashboard=False, log_to_driver=False
 seconds = []
 for _ in range(2):
     counting = CountingCluster(ray)
-    start = time.perf_counter()
+    start, cpu_before = time.perf_counter(), cpu_s()
     traffic = read_traffic(
         LogSettings(logs=(sys.argv[1],)), None, map_step=MapStep(counting.open_files, counting.count_files)
     )
     seconds.append(time.perf_counter() - start)
-print(json.dumps([*seconds, traffic.row_count, len(traffic.histogram)]))
+print(json.dumps([*seconds, cpu_s() - cpu_before, traffic.row_count, len(traffic.histogram)]))
 ray.shutdown()
 """
 
@@ -68,17 +73,35 @@ def timed(program: str, file: Path, cpus: int) -> list[float]:
     return list(json.loads(done.stdout.strip().splitlines()[-1]))
 
 
+def cpu_s() -> float:
+    """CPU seconds of this process and of all that it started and that run: Ray's own and its workers."""
+    times: dict[int, tuple[int, float]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        times[int(stat.parent.name)] = int(fields[1]), (int(fields[11]) + int(fields[12])) / TICKS
+    family, grows = {os.getpid()}, True
+    while grows:
+        more = {pid for pid, (parent, _) in times.items() if parent in family} - family
+        family, grows = family | more, bool(more)
+    return sum(times[pid][1] for pid in family if pid in times)
+
+
 def compare(file: Path, repeats: int) -> None:
     names = ("here, 2 threads", "1 worker, cold", "1 worker", "2 workers, cold", "2 workers")
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(repeats):
-        here, *told = timed(HERE, file, 2)
+        here, cpu, *told = timed(HERE, file, 2)
         seconds[names[0]].append(here)
+        print(f"  {names[0]}: {here:.2f} s ({cpu:.1f} s of CPU)", flush=True)
         for cpus, (cold_name, warm_name) in ((1, names[1:3]), (2, names[3:5])):
-            cold, warm, *counted = timed(THERE, file, cpus)
+            cold, warm, cpu, *counted = timed(THERE, file, cpus)
             assert counted == told, "the cluster counted something else"
             seconds[cold_name].append(cold)
             seconds[warm_name].append(warm)
+            print(f"  {cold_name}: {cold:.2f} s, warm: {warm:.2f} s ({cpu:.1f} s of CPU)", flush=True)
     base = statistics.median(seconds[names[0]])
     for name, found in seconds.items():
         median = statistics.median(found)

@@ -27,15 +27,21 @@ from tests.cluster.recorded_crew import (
     slow_node_tools,
     whole,
 )
+from tests.stand_ins.recorded_engine import RECORDED
 from tests.stand_ins.stand_in_bench import stand_in_bench
 from tuner.cluster.building import find_builders
 from tuner.cluster.cluster import joined
 from tuner.errors import TunerError
 from tuner.measurements.built_source import BuildBudget, BuiltSource
+from tuner.measurements.flat_parquet import read_flat
 from tuner.measurements.measurement import Mode
+from tuner.measurements.recorded import RecordedSource
 from tuner.measurements.source import FailedProfile, MeasuredProfile
 from tuner.measurements.store import Store, open_store
 from tuner.profiles.profile import ProfileSet
+from tuner.replay.score import Judge
+from tuner.search.search import Problem, SearchSettings, search
+from tuner.search.space import space_of_candidates
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("ray", reason="needs Ray: pip install 'trt-profile-tuner[ray]'")
@@ -263,3 +269,22 @@ def test_two_kinds_of_gpu_are_never_mixed(two_nodes: Any, tmp_path: Path) -> Non
         with pytest.raises(TunerError, match="--gpu-kind L5: no node has such a GPU; did you mean 'L4'"):
             recorded_builders(cluster, tmp_path, "L5")
     two_nodes.remove_node(other)
+
+
+def test_search_with_two_at_once_goes_the_same_way_as_here(two_nodes: Any, tmp_path: Path) -> None:
+    recorded = read_flat(RECORDED)
+    candidates = RecordedSource(recorded.model, recorded.engines).candidates()
+    space = space_of_candidates(candidates, TRAFFIC.smallest, TRAFFIC.largest)
+    judge = Judge(TRAFFIC, TRAFFIC.counts.astype(float))
+    problem = Problem(space, judge, (), recorded.model.content_hash or "")
+    settings = SearchSettings(builds=5, at_once=2, stops_early=False)
+    here_url, there_url = (f"sqlite:///{tmp_path}/{name}.db" for name in ("here", "there"))
+    with open_store(here_url) as store:
+        source = BuiltSource(stand_in_bench(tmp_path, store), TRAFFIC, BUDGET)
+        here = search(problem, settings, source, here_url)
+    with joined(two_nodes.address, tuner.__version__) as cluster, open_store(there_url) as store:
+        builders = recorded_builders(cluster, tmp_path / "nodes")
+        on_ray = builders.source(driver_bench(builders, tmp_path, store), TRAFFIC, BUDGET)
+        there = search(problem, settings, on_ray, there_url)
+    assert there.trials == here.trials
+    assert on_ray.facts == source.facts

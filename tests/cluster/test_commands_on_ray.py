@@ -54,3 +54,15 @@ def test_cluster_without_tensorrt_is_said_before_the_first_build(
     save("tiny_encoder", shell.folder / "model.onnx")
     ran = shell.tuner("recommend", *logs(shell), "--model", "model.onnx", "--ray", two_nodes.address)
     assert_one_line(ran, "H200 nodes cannot build", "NVML")
+
+
+def test_fleet_reads_its_logs_on_the_cluster(two_nodes: Any, shell: Shell) -> None:  # noqa: F811
+    jobs = "".join(f'[job.{n}]\nlogs = "a.jsonl"\nmeasurements = "{ENCODER}"\n' for n in ("x", "y"))
+    logs(shell)
+    documents = []
+    for folder, more in (("here", []), ("there", ["--ray", two_nodes.address])):
+        text = f'gpu_hours = 1\nfirst_builds = 4\nout = "{folder}"\n{jobs}'
+        (shell.folder / "fleet.toml").write_text(text)
+        assert shell.tuner("fleet", "fleet.toml", "--quiet", *more).exit_code == 0
+        documents.append([(shell.folder / folder / f"{n}.json").read_bytes() for n in ("x", "y")])
+    assert documents[0] == documents[1]

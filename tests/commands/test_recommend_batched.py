@@ -159,3 +159,35 @@ def test_the_logs_response_times_are_compared_with_the_replay_of_the_deployed_se
     kinds = [caveat["kind"] for caveat in found["caveats"]]
     assert "calibration" in kinds  # the engine answers in under a millisecond
     assert "deployed_not_weighed" in kinds
+
+
+def test_replay_tells_what_clients_of_a_documents_set_see(shell: Shell) -> None:
+    log = requests_log(shell)
+    assert recommend(shell, log, "--batcher", "triton", "--unlike-shapes", "pad").exit_code == 0
+    axes = ("--axis", "batch=1", "--axis", "seq=tokens", "--time", "at", "--log-kind", "requests")
+    more = ("--batcher", "triton", "--unlike-shapes", "pad", "--slo", "response_p99<=10ms", "--json")
+    asked = ("replay", "--profile", "profile.json", "--logs", log, "--measurements", ENCODER, *axes, *more)
+    ran = shell.tuner(*asked)
+    assert ran.exit_code == 0, ran.err
+    found, written = json.loads(ran.out), document(shell)["batcher"]
+    assert found["max_batch_size"] == written["max_batch"]
+    assert found["max_queue_delay_microseconds"] == written["max_queue_delay_microseconds"]
+    assert found["replay"]["requests"] == 2500
+    assert found["capacity"]["rate_rps"] > 1500
+    slower = json.loads(shell.tuner(*asked, "--load", "3").out)
+    assert slower["replay"]["busy_share"] > found["replay"]["busy_share"]
+
+
+def test_the_triton_export_carries_batcher_and_instances(shell: Shell) -> None:
+    log = requests_log(shell)
+    assert (
+        recommend(shell, log, "--batcher", "triton", "--contexts", "2", "--concurrency", "1,1.4").exit_code
+        == 0
+    )
+    written = document(shell)["batcher"]
+    assert written["instance_count"] == 2
+    ran = shell.tuner("export", "profile.json", "--to", "triton", "--for-version", "10.3")
+    assert ran.exit_code == 0, ran.err
+    assert "count: 2" in ran.out
+    assert f"max_batch_size: {written['max_batch']}" in ran.out
+    assert f"max_queue_delay_microseconds: {written['max_queue_delay_microseconds']}" in ran.out

@@ -80,6 +80,15 @@ def test_builder_that_gives_nothing_is_told_in_its_own_words(tmp_path: Path) -> 
     assert caught.value.kind == "builder"
 
 
+def test_full_gpu_is_told_apart_from_a_small_workspace(tmp_path: Path) -> None:
+    module = StubTensorRT("8.6.1")
+    trouble = "Requested amount of GPU memory could not be allocated: out of memory"
+    module._plan = lambda network, config: module.say("ERROR", trouble)  # type: ignore[method-assign,func-returns-value]
+    with pytest.raises(BuildFailed, match=r"ran out of memory.*--cap") as caught:
+        build(tmp_path, module)
+    assert caught.value.kind == "gpu_memory"
+
+
 def test_missing_driver_alone_is_no_failure(tmp_path: Path) -> None:
     module = StubTensorRT("8.6.1")
     plan = module._plan

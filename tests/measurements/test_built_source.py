@@ -16,6 +16,7 @@ from tests.stand_ins.stand_in_bench import stand_in_bench
 from tuner.axes import Size
 from tuner.errors import RunFailed
 from tuner.measurements.built_source import BuildBudget, BuiltSource
+from tuner.measurements.curve import Curve
 from tuner.measurements.measurement import Mode
 from tuner.measurements.source import FailedProfile, MeasuredProfile
 from tuner.measurements.store import open_store
@@ -133,9 +134,42 @@ def test_set_is_confirmed_as_one_engine_outside_of_the_budget(tmp_path: Path) ->
         source = BuiltSource(stand_in_bench(tmp_path, store), TRAFFIC, BuildBudget(builds=0))
         confirmed = source.confirm(ProfileSet((small, whole((4, 128)))))
         (engine,) = store.engines()
+        assert source.facts.switch_ms == engine.profile_change_ms
     assert len(engine.spec.profiles) == 2
+    assert engine.profile_change_ms is not None
+    assert engine.size_change_ms is not None
     assert [len(one.curve(Mode.ENQUEUE).sizes) for one in confirmed] == [3, 6]
     assert source.facts.build_count == 0
+
+
+def test_a_profile_that_is_given_up_is_timed_at_its_heaviest_sizes_alone(tmp_path: Path) -> None:
+    seen = []
+
+    def stop(curve: Curve) -> str:
+        seen.append(curve.sizes.tolist())
+        return "too slow"
+
+    with open_store(url(tmp_path)) as store:
+        source = BuiltSource(stand_in_bench(tmp_path, store), TRAFFIC, BuildBudget(builds=1))
+        outcome = source.measure(whole((4, 128)), SIZES, stop)
+        assert isinstance(outcome, FailedProfile)
+        assert (outcome.kind, outcome.reason) == ("pruned", "too slow")
+        (engine,) = store.engines()
+        assert len(store.measurements(engine.spec.key, 0)) == 2 * len(seen[0])
+        assert [64, 512] in seen[0]
+        # Asked for without a reason to stop it is timed to the end, and not built again.
+        assert isinstance(source.measure(whole((4, 128)), SIZES), MeasuredProfile)
+    assert len(build_logs(tmp_path)) == 1
+
+
+def test_a_set_is_rebuilt_as_often_as_asked_to_confirm_it(tmp_path: Path) -> None:
+    profiles = ProfileSet((whole((1, 64)), whole((4, 128))))
+    with open_store(url(tmp_path)) as store:
+        source = BuiltSource(stand_in_bench(tmp_path, store), TRAFFIC, BuildBudget(builds=0))
+        confirmed = source.confirm(profiles, 2)
+        assert [m.curve(Mode.ENQUEUE).build_count for m in confirmed] == [2, 2]
+        source.confirm(profiles, 2)
+    assert len(build_logs(tmp_path)) == 2
 
 
 @pytest.mark.parametrize("stage", ["build", "measure"])
@@ -181,3 +215,16 @@ def _wait_for(happened: object, seconds: float = 20) -> None:
     while not happened():  # type: ignore[operator]
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_error_of_interpolation_is_measured_and_told(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    sizes = np.stack([random.integers(1, 65, 3000), random.integers(16, 513, 3000)], axis=1)
+    busy = SizeHistogram(AXES, sizes, np.ones(len(sizes), np.int64))
+    with open_store(url(tmp_path)) as store:
+        source = BuiltSource(stand_in_bench(tmp_path, store), busy, BuildBudget(builds=1))
+        measured = source.measure(whole((4, 128)), busy.sizes)
+    assert isinstance(measured, MeasuredProfile)
+    assert source.facts.interpolation_error is not None
+    assert 0 < source.facts.interpolation_error < 0.2

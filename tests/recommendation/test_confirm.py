@@ -74,11 +74,11 @@ def test_confirmation_that_fails_is_told_and_not_fatal(tmp_path: Path) -> None:
 
 
 def test_prediction_that_holds_needs_no_caveat() -> None:
-    assert confirmation_caveat(Confirmation(predicted=1.0, confirmed=1.04, reason=None)) is None
+    assert confirmation_caveat(Confirmation(opts=(), predicted=1.0, confirmed=1.04, reason=None)) is None
 
 
 def test_prediction_that_fails_is_told_with_its_difference() -> None:
-    caveat = confirmation_caveat(Confirmation(predicted=1.0, confirmed=1.1, reason=None))
+    caveat = confirmation_caveat(Confirmation(opts=(), predicted=1.0, confirmed=1.1, reason=None))
     assert caveat is not None
     assert "+10.0% against the prediction" in caveat.text
     assert "--builds" in caveat.text

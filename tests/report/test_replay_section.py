@@ -58,7 +58,10 @@ def test_every_chart_is_one_that_plotly_accepts(sample: Written) -> None:
 
 def test_an_overloaded_server_has_no_percentiles_and_stays_in_the_table(sample: Written) -> None:
     section = of(sample)
-    assert [trace["name"] for trace in charts(section)[0].data] == ["default", "&lt;b&gt;tuned&lt;/b&gt;"]
+    assert [trace["name"] for trace in charts(section)[0].data] == [
+        "default",
+        "&lt;b&gt;tuned&lt;/b&gt; (recommended)",
+    ]
     servers = next(part for part in section.parts if isinstance(part, Table) and part.name == "servers")
     assert column(servers, "response P99 (ms)") == [12.0, None, 4.5]
     assert "within the limit/s" not in [c.heading for c in servers.columns]
@@ -81,10 +84,20 @@ def test_a_load_beyond_capacity_is_said_plainly(sample: Written) -> None:
 
 
 def test_executed_batches_are_drawn_where_the_document_has_them(sample: Written) -> None:
-    section = of(sample, replay=replay(1.0, batches=[[1, 30], [8, 70]]))
+    section = of(sample, replay=replay(1.0, executed=[[1, 32, 30], [8, 32, 40], [8, 64, 30]]))
     chart = next(c for c in charts(section) if c.table.name == "batches")
     assert chart.title == "70.0 % of the executions have batch 8"
     assert list(chart.data[0]["y"]) == [0.3, 0.7]
+
+
+def test_the_recommended_server_is_marked_wherever_it_stands(sample: Written) -> None:
+    found = batching()
+    servers = found["servers"][::-1]
+    section = replay_section({**sample.document, "batching": found | {"servers": servers}})
+    assert section is not None
+    names = [trace["name"] for trace in charts(section)[0].data]
+    assert names == ["default", "&lt;b&gt;tuned&lt;/b&gt; (recommended)"]
+    assert charts(section)[0].title.startswith("<b>tuned</b> (recommended): P99")
 
 
 def test_without_a_batcher_there_is_no_such_section(sample: Written) -> None:

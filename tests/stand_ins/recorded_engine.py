@@ -99,6 +99,7 @@ class RecordedRunner:
             samples_ms=samples,
             precise=frozenset(samples),
             first_run_ms=3 * samples[Mode.ENQUEUE][0],
+            steady_run_ms=samples[Mode.ENQUEUE][0],
             h2d_ms=0.01,
             d2h_ms=0.01,
             enqueue_ms=0.05,

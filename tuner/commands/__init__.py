@@ -19,6 +19,7 @@ from tuner.commands.config import PASS_ON, config
 from tuner.commands.diff import diff
 from tuner.commands.doctor import doctor
 from tuner.commands.export import export
+from tuner.commands.fleet import fleet
 from tuner.commands.history import history
 from tuner.commands.init import init
 from tuner.commands.inspect import inspect
@@ -44,6 +45,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "config": config,
     "inspect": inspect,
     "recommend": recommend,
+    "fleet": fleet,
     "check": check,
     "replay": replay,
     "history": history,

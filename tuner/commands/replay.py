@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from tuner.commands import options
+from tuner.commands import batching_options, options, search_options
 from tuner.errors import TunerError, UsageError
 
 ProfileFile = Annotated[
@@ -35,17 +35,27 @@ def replay(
     weight: options.Weight = "requests",
     mode: options.ModeName = "enqueue",
     uncovered: options.Uncovered = "exclude",
+    batcher: batching_options.Batcher = "none",
+    load: batching_options.Load = 1.0,
+    contexts: batching_options.Contexts = 1,
+    concurrency: batching_options.Concurrency = None,
+    unlike_shapes: batching_options.UnlikeShapes = "separate",
+    max_batch: batching_options.MaxBatch = None,
+    slo: search_options.Slo = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Score a document on logs, with the same numbers as recommend gives.
 
+    With --batcher the requests wait: response times, and with --slo what the GPU carries.
+
     Example: tuner replay --logs prod.parquet --profile profile.json
     """
-    given = {**locals(), "deployed": profile}
+    given = {**locals(), "deployed": profile, "batcher_trials": 1}
     if profile is None:
         raise UsageError("no document given; pass --profile profile.json")
     from tuner.commands.reading import read_logs
+    from tuner.commands.replaying import replay_batched
     from tuner.commands.scoring import known_curves, options_of_a_score
     from tuner.recommendation.deployed import read_deployed
     from tuner.recommendation.replayed import replay_document
@@ -56,6 +66,10 @@ def replay(
         raise TunerError(known.curves)
     settings = options.recommend_settings(options_of_a_score(given))
     traffic = read_logs(given, known.model)
+    batching = batching_options.batching_settings(given)
+    if batching is not None:
+        replay_batched(given, traffic, known.curves, (settings, batching))
+        return
     found = replay_document(read_deployed(profile, traffic.axes), traffic, known.curves, settings)
     if as_json:
         print(replay_json(found), end="")

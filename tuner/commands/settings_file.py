@@ -32,7 +32,7 @@ def settings_of(commands: Commands, folder: Path | None = None) -> dict[str, dic
     if problems:
         raise TunerError(f"{file}: {_listed(problems)}")
     return {
-        name: {kinds[key].name: _as_option(kinds[key], values[key]) for key in values if key in kinds}
+        name: {kinds[key].name: as_option(kinds[key], values[key]) for key in values if key in kinds}
         for name, kinds in by_command.items()
     }
 
@@ -60,7 +60,8 @@ def _listed(problems: list[str]) -> str:
     return " ".join(" | ".join(problems).split())
 
 
-def _as_option(kind: OptionKind, value: Any) -> Any:
+def as_option(kind: OptionKind, value: Any) -> Any:
+    """A value of TOML as the command line would have given it."""
     if not kind.is_repeatable:
         return _text(value) if kind.type is str else value
     if isinstance(value, Mapping):

@@ -16,7 +16,8 @@ from tuner.errors import BuildFailed
 if TYPE_CHECKING:
     from tuner.engines.tensorrt_api import trt
 
-WORKSPACE_TROUBLE = r"could not find any implementation|insufficient (workspace|memory)|tactic.*out of memory"
+WORKSPACE_TROUBLE = r"could not find any implementation|insufficient workspace"
+MEMORY_TROUBLE = r"out of memory|OutOfMemory|cudaErrorMemoryAllocation"
 NARROWER: dict[str, str] = {"fp16": "float16", "bf16": "bfloat16", "fp8": "float8e4m3fn", "int8": "int8"}
 """The dtype that a network must hold for a precision to be real where types are strong."""
 
@@ -104,6 +105,9 @@ def _serialized(
             return plan, limit
         lacking = log.matching(WORKSPACE_TROUBLE)
         reason = (log.errors or ["TensorRT gave no reason"])[-1]
+        full = log.matching(MEMORY_TROUBLE)
+        if full is not None:
+            raise BuildFailed(f"the GPU ran out of memory: {full}; lower the max with --cap", "gpu_memory")
         if lacking is None or limit is None or limit >= options.workspace_cap_bytes:
             kind = "workspace" if lacking else "builder"
             hint = "; a larger --workspace may help" if lacking and limit is not None else ""

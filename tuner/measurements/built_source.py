@@ -60,7 +60,7 @@ class BuiltSource:
         # A finished study takes its failures over without asking again: they count all the same.
         self._spent = {e.spec.key for e in bench.failures()}
         self._known: dict[OptimizationProfile, MeasuredProfile | FailedProfile] = {}
-        self.interpolation_errors: dict[OptimizationProfile, float] = {}
+        self._interpolation_errors: dict[OptimizationProfile, float] = {}
 
     @property
     def model(self) -> Model:
@@ -79,6 +79,8 @@ class BuiltSource:
             measured_on=max(dates, default=None),
             build_count=len(engines),
             measurement_count=sum(len(used.measurements) for used in self._used.values()),
+            interpolation_error=max(self._interpolation_errors.values(), default=None),
+            switch_ms=self._bench.switch_ms(),
         )
 
     def candidates(self) -> Sequence[OptimizationProfile] | None:
@@ -125,8 +127,8 @@ class BuiltSource:
         for engine in engines:
             if not engine.is_built:
                 raise BuildFailed(engine.reason or "not known", engine.outcome)
-            for index, profile in enumerate(profiles):
-                self._fill_in(engine, choose_grid(self._histogram, profile).sizes, index)
+            # All in one go: so what a change of profile costs is seen too.
+            self._fill_in(engine, [choose_grid(self._histogram, profile).sizes for profile in profiles])
         recorded = [bench.recorded(engine) for engine in engines]
         return [
             measured_profile(
@@ -183,7 +185,7 @@ class BuiltSource:
             -counts.get(tuple(row), 0) * float(np.prod(row, dtype=float)) ** 0.5 for row in sizes.tolist()
         ]
         heaviest = np.argsort(weights, kind="stable")[: max(2, len(sizes) // FIRST_PART)]
-        self._fill_in(built[-1], sizes[np.sort(heaviest)])
+        self._fill_in(built[-1], [sizes[np.sort(heaviest)]])
         recorded = [self._bench.recorded(engine) for engine in built]
         for one in recorded:  # a build counts, whatever comes of it
             self._used[f"{one.engine.spec.key}.{one.engine.repeat}"] = one
@@ -193,7 +195,7 @@ class BuiltSource:
         grid = choose_grid(self._histogram, profile)
         newest = built[-1]
         for refinement in range(REFINEMENTS + 1):
-            self._fill_in(newest, grid.sizes)
+            self._fill_in(newest, [grid.sizes])
             recorded = [self._bench.recorded(engine) for engine in built]
             measured = measured_profile(profile, recorded)
             error = interpolation_error(measured.curves[Mode.ENQUEUE], grid, self._histogram)
@@ -201,7 +203,7 @@ class BuiltSource:
                 break
             grid = refined(grid, self._histogram, profile, len(grid.sizes) // 4)
         if error is not None:
-            self.interpolation_errors[profile] = error
+            self._interpolation_errors[profile] = error
         for one in recorded:
             self._used[f"{one.engine.spec.key}.{one.engine.repeat}"] = one
         return measured
@@ -218,10 +220,12 @@ class BuiltSource:
             raise BuildFailed(again.reason or "not known", again.outcome)
         return [*built, again]
 
-    def _fill_in(self, engine: BuiltEngine, sizes: NDArray[np.int64], index: int = 0) -> None:
+    def _fill_in(self, engine: BuiltEngine, grids: Sequence[NDArray[np.int64]]) -> None:
+        """Time what is missing of each profile's grid, in one open engine."""
         axes = self._bench.model.axes
-        profile = engine.spec.profiles.profiles[index]
-        inside = self._histogram.where(profile.covers_rows(self._histogram.sizes))
-        heaviest = [(index, inside.size(row)) for row in inside.heaviest(VERIFIED_SIZES)]
-        places = [(index, Size(axes, tuple(row))) for row in sizes.tolist()]
+        places, heaviest = [], []
+        for index, (profile, grid) in enumerate(zip(engine.spec.profiles, grids, strict=True)):
+            inside = self._histogram.where(profile.covers_rows(self._histogram.sizes))
+            heaviest += [(index, inside.size(row)) for row in inside.heaviest(VERIFIED_SIZES)]
+            places += [(index, Size(axes, tuple(row))) for row in grid.tolist()]
         self._bench.time(engine, places, heaviest)

@@ -57,6 +57,8 @@ class SourceFacts:
     """Where the curves of a source come from; goes into every document. None is a fact not known.
 
     `origin` is `recorded` or `measured`, `measured_on` the last date (ISO) of its measurements.
+    `interpolation_error` is the worst profile's mean relative error, weighted by traffic, at sizes that were
+    timed to check it.
     `switch_ms` is what it costs to serve a request with another profile than the one before it.
     """
 
@@ -67,6 +69,7 @@ class SourceFacts:
     measured_on: str | None
     build_count: int
     measurement_count: int
+    interpolation_error: float | None = None
     switch_ms: float | None = None
 
 

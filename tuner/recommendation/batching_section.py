@@ -9,8 +9,11 @@ from tuner.recommendation.batched import Batching, ServedBy
 from tuner.replay.batcher import Batcher
 from tuner.replay.capacity import Capacity
 from tuner.replay.response import RESPONSE_PERCENTS, QueueReplay
+from tuner.traffic.histogram import SizeHistogram
 
 Json = dict[str, Any]
+MOST_EXECUTED = 200
+"""Executed sizes that the document lists for a server."""
 
 
 def batcher_settings(batching: Batching | None) -> Json | None:
@@ -23,6 +26,7 @@ def batcher_settings(batching: Batching | None) -> Json | None:
         "preferred_batch_size": list(batcher.preferred_batch_size),
         "max_queue_delay_microseconds": batcher.max_queue_delay_microseconds,
         "unlike_shapes": batcher.unlike_shapes,
+        "instance_count": batching.server.contexts,
     }
 
 
@@ -42,7 +46,7 @@ def batching_section(batching: Batching | None) -> Json | None:
         "arrival_rate_rps": _rounded(batching.arrival_rate_rps),
         "replay": _replay(batching.chosen.replay),
         "capacity": _capacity(batching.chosen.capacity),
-        "servers": [_server(served) for served in batching.others],
+        "servers": [server_section(served) for served in batching.others],
         "fixed_point": {
             "outcome": batching.outcome,
             "iterations": batching.iterations,
@@ -51,6 +55,7 @@ def batching_section(batching: Batching | None) -> Json | None:
         },
         "largest_rounding": _rounded(batching.largest_rounding),
         "calibration": _calibration(batching),
+        "client_routing": _client_routing(batching),
         "notes": list(batching.notes),
     }
 
@@ -65,7 +70,8 @@ def _batcher(batcher: Batcher) -> Json:
     }
 
 
-def _server(served: ServedBy) -> Json:
+def server_section(served: ServedBy) -> Json:
+    """One server with its replay, JSON-ready."""
     return {
         "name": served.name,
         "opts": [profile.opt.as_dict() for profile in served.profiles],
@@ -89,7 +95,14 @@ def _replay(played: QueueReplay) -> Json:
         "mean_batch": _rounded(played.mean_batch),
         "padding_ratio": _rounded(played.padding_ratio),
         "queue_lengths": list(played.queue_lengths),
+        "executed": _executed(played.executed),
     }
+
+
+def _executed(histogram: SizeHistogram) -> list[list[int]]:
+    """The sizes that were executed most often, each as its values and the number of executions."""
+    rows = sorted(histogram.heaviest(MOST_EXECUTED))
+    return [[*histogram.sizes[row].tolist(), int(histogram.counts[row])] for row in rows]
 
 
 def _percentiles(found: Any) -> list[tuple[str, float | None]]:
@@ -104,6 +117,12 @@ def _capacity(found: Capacity | None) -> Json | None:
         "rate_rps": _rounded(found.rate_rps),
         "interval_rps": [_rounded(bound) for bound in found.interval_rps],
     }
+
+
+def _client_routing(batching: Batching) -> list[Json] | None:
+    if batching.client_routing is None:
+        return None
+    return [{"size": size.as_dict(), "profile": index} for size, index in batching.client_routing.items()]
 
 
 def _calibration(batching: Batching) -> list[Json] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -239,6 +239,9 @@ def _evidence(evidence: Evidence | None, model: Model | None) -> Json | str:
         "mode": evidence.mode,
         "builds": facts.build_count,
         "measurements": facts.measurement_count,
+        "interpolation_error": (
+            None if facts.interpolation_error is None else rounded(facts.interpolation_error)
+        ),
         "trials": evidence.trial_count,
         "failed_trials": dict(evidence.failed_trials),
         "outcomes": [
@@ -255,18 +258,26 @@ def _evidence(evidence: Evidence | None, model: Model | None) -> Json | str:
         "gap": None if evidence.gap is None else rounded(evidence.gap),
         "seed": evidence.seed,
         "confirmed": evidence.is_confirmed,
-        "confirmation": _confirmation(evidence.confirmation),
+        "confirmation": _confirmation(evidence.confirmation, evidence.attempts),
     }
 
 
-def _confirmation(confirmation: Confirmation | None) -> Json | None:
+def _confirmation(confirmation: Confirmation | None, attempts: Sequence[Confirmation]) -> Json | None:
     if confirmation is None:
         return None
-    confirmed = confirmation.confirmed
+    told = _attempt(confirmation)
     return {
-        "predicted": rounded(confirmation.predicted),
-        "confirmed": None if confirmed is None else rounded(confirmed),
-        "reason": confirmation.reason,
+        **{name: told[name] for name in ("predicted", "confirmed", "reason")},
+        "attempts": [_attempt(one) for one in attempts],
+    }
+
+
+def _attempt(one: Confirmation) -> Json:
+    return {
+        "opts": [opt.as_dict() for opt in one.opts],
+        "predicted": rounded(one.predicted),
+        "confirmed": None if one.confirmed is None else rounded(one.confirmed),
+        "reason": one.reason,
     }
 
 

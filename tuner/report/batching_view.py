@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from tuner.recommendation.batched import Batching, ServedBy
-
-UNKNOWN = "-"
+from tuner.replay.response import ResponseLimit
+from tuner.report.look import LOUD, UNKNOWN, plain_table
 
 
 def batching_view(batching: Batching) -> RenderableType:
@@ -20,17 +20,22 @@ def batching_view(batching: Batching) -> RenderableType:
 
 def servers_table(batching: Batching) -> Table:
     """Every server at the same arrivals; no response time stands where the queue grows without bound."""
-    limit = f"; capacity under {batching.limit}" if batching.limit else ""
-    table = Table(
-        title=f"Response times in ms at {batching.arrival_rate_rps:.4g} requests/s{limit}",
-        title_justify="left",
+    return served_table(batching.others, batching.chosen, batching.arrival_rate_rps, batching.limit)
+
+
+def served_table(
+    servers: Sequence[ServedBy], chosen: ServedBy, rate_rps: float, limit: ResponseLimit | None
+) -> Table:
+    """A row a server, the chosen one in bold."""
+    under = f"; capacity under {limit}" if limit else ""
+    table = plain_table(
+        f"Response times in ms at {rate_rps:.4g} requests/s{under}",
+        ("server", "opts", "batcher"),
+        ("P50", "P99", "mean batch", "busy"),
     )
-    for heading in ("server", "opts", "batcher"):
-        table.add_column(heading)
-    for heading in ("P50", "P99", "mean batch", "busy", "capacity, req/s"):
-        table.add_column(heading, justify="right")
-    for served in batching.others:
-        table.add_row(*_cells(served), style="bold" if served is batching.chosen else "")
+    table.add_column("capacity, req/s", justify="right")
+    for served in servers:
+        table.add_row(*_cells(served), style=LOUD if served is chosen else "")
     return table
 
 

@@ -49,7 +49,7 @@ def sweet_spot(batches: Sequence[int], throughputs: Sequence[float]) -> int:
 
 def performance_chart(profiles: ProfileSet, histogram: Histogram, curves: KnownCurves) -> Chart | None:
     """Latency above throughput, over the batch; None where no batch axis has two timed values."""
-    axis = _batch_axis(histogram.axes)
+    axis = batch_axis(histogram.axes)
     series = [] if axis is None else _series(axis, profiles, histogram, curves)
     if axis is None or not series:
         return None
@@ -88,7 +88,7 @@ def _table(axis: str, series: Sequence[Series]) -> Table:
     return table("performance", "Latency and throughput of the set at timed sizes", columns)
 
 
-def _batch_axis(axes: Sequence[str]) -> str | None:
+def batch_axis(axes: Sequence[str]) -> str | None:
     """The axis that counts requests: one whose name says so, or the only one there is."""
     named = [axis for axis in axes if axis.lower() in ("batch", "batch_size", "n", "rows")]
     return named[0] if named else axes[0] if len(axes) == 1 else None

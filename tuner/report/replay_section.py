@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tuner.report import charts
 from tuner.report.contents import Chart, Columns, Json, Section, Table, percent, table
 from tuner.report.document_parts import axes_of
+from tuner.report.performance_chart import batch_axis
 from tuner.report.search_section import opts_text
 
+# What the section itself says of the recommended server, and so tells it from the others.
+_OF_A_SERVER = ("batcher", "max_batch_size", "preferred_batch_size", "max_queue_delay_microseconds", "replay")
 _PERCENTS = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p999"}
 
 
@@ -21,7 +25,7 @@ def replay_section(document: Json) -> Section | None:
     parts: list[Chart | Table] = [
         *_response_chart(servers),
         *_queue_chart(servers),
-        *_batches_chart(batching),
+        *_batches_chart(batching, axes_of(document)),
         *_capacity_chart(servers),
         servers_table(servers, document),
         *_calibration_chart(batching),
@@ -30,11 +34,15 @@ def replay_section(document: Json) -> Section | None:
 
 
 def servers_of(batching: Json) -> Sequence[Json]:
-    """The servers to compare, the chosen one last and under a name of its own."""
+    """The servers to compare, the recommended one last and marked."""
     found = [dict(server) for server in batching["servers"]]
-    if not found:
-        return [{**batching, "name": "chosen", "opts": [], "judged_at": None}]
-    return found
+    own = next(
+        (server for server in found if all(server[key] == batching[key] for key in _OF_A_SERVER)), None
+    )
+    if own is None:
+        own = {**batching, "name": "the server", "opts": [], "judged_at": None}
+    others = [server for server in found if server is not own]
+    return [*others, {**own, "name": f"{own['name']} (recommended)"}]
 
 
 def _sentences(batching: Json) -> Iterator[str]:
@@ -128,24 +136,30 @@ def _queue_chart(servers: Sequence[Json]) -> Iterator[Chart]:
     yield Chart(title, data, layout, table("queue", "Requests waiting", columns), 300)
 
 
-def _batches_chart(batching: Json) -> Iterator[Chart]:
-    """How often each batch was executed, where the document has it."""
-    executed = batching["replay"].get("batches") or []
-    if not executed:
+def _batches_chart(batching: Json, axes: Sequence[str]) -> Iterator[Chart]:
+    """How often each batch was executed, over all other axes; nothing where no axis is the batch."""
+    executed = batching["replay"].get("executed") or []
+    axis = batch_axis(axes)
+    if not executed or axis is None:
         return
-    sizes, counts = [size for size, _ in executed], [count for _, count in executed]
-    shares = [count / sum(counts) for count in counts]
+    totals: Counter[int] = Counter()
+    for *size, count in executed:
+        totals[size[axes.index(axis)]] += count
+    batches = sorted(totals)
+    counts = [totals[batch] for batch in batches]
+    shares = [float(f"{count / sum(counts):.6g}") for count in counts]
     columns: Columns = {
-        "batch": ("number", sizes),
+        axis: ("number", batches),
         "executions": ("number", counts),
         "share": ("share", shares),
     }
-    data = charts.bars("executions", [str(size) for size in sizes], shares, 4)
+    data = charts.bars("executions", [str(batch) for batch in batches], shares, 4)
     layout = charts.layout(
-        charts.axis("executed batch", type="category"), charts.axis("share of executions", tickformat=".0%")
+        charts.axis(f"executed {axis}", type="category"),
+        charts.axis("share of executions", tickformat=".0%"),
     )
-    most = max(zip(shares, sizes, strict=True))
-    title = f"{percent(most[0])} of the executions have batch {most[1]}"
+    most, batch = max(zip(shares, batches, strict=True))
+    title = f"{percent(most)} of the executions have {axis} {batch}"
     yield Chart(title, (data,), layout, table("batches", "Executed batches", columns), 300)
 
 

@@ -41,6 +41,12 @@ def _sentences(document: Json, evidence: Json) -> Iterator[str]:
         )
     elif confirmation:
         yield f"The set could not be confirmed: {confirmation.get('reason')}."
+    attempts = (confirmation or {}).get("attempts") or ()
+    if len(attempts) > 1:
+        yield (
+            f"{len(attempts)} sets were built as one engine: where one came out otherwise than predicted, "
+            "the choice was made again with its times."
+        )
     explanation = document.get("explanation") or {}
     for reason in explanation.get("reasons") or ():
         yield f"Choice: {reason}."

@@ -90,12 +90,17 @@ class Known:
             rows, latency = rows + believed[0], np.concatenate([latency, believed[1]])
         return look_out(space.as_array(), self._condensed, (rows, latency), self._max_profiles, generator)
 
+    @property
+    def can_prune(self) -> bool:
+        """True where enough is known to give up on a profile half way."""
+        return len(self.measured) >= self._max_profiles + LEAST_TO_PRUNE_BY
+
     def why_hopeless(self, curve: Curve, row: int, outlook: Outlook) -> str | None:
         """Why a profile that is timed in part cannot enter the best set at its best, or None.
 
         `row` is its opt's place in the space of the outlook.
         """
-        if len(self.measured) < self._max_profiles + LEAST_TO_PRUNE_BY or not np.isfinite(outlook.best):
+        if not self.can_prune or not np.isfinite(outlook.best):
             return None
         sizes = self._condensed.histogram.sizes
         timed = {tuple(s): ms for s, ms in zip(curve.sizes.tolist(), curve.latency_ms.tolist(), strict=True)}
@@ -105,10 +110,9 @@ class Known:
         at_best = min(float(worth(self._condensed, np.minimum(latency, base))) for base in outlook.bases)
         if at_best < outlook.best:
             return None
-        share = at_best / outlook.best - 1
         return (
-            f"after {len(timed)} of its sizes: even at its most optimistic its best set is {share:.1%} "
-            "slower than the best one known"
+            f"after {len(timed)} of its sizes: even at its most optimistic its best set takes {at_best:.4g} "
+            f"ms, the best one known {outlook.best:.4g} ms"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import time
 from collections import Counter, deque
@@ -29,25 +30,28 @@ from tuner.search.samplers import (
     seed_of_trial,
 )
 from tuner.search.space import Space
+from tuner.search.stopping import (
+    ALL_MEASURED,
+    BUILDS_SPENT,
+    PATIENCE,
+    UNLIKELY,
+    is_out_of_time,
+    no_gain_likely,
+)
 from tuner.search.study import (
     SCORED,
+    Asked,
     Trial,
     distributions,
     ended_trials,
     fail_trials_of_dead_runs,
+    failed_trial,
     open_storage,
     open_study,
     storage_errors,
     study_name,
     tell,
 )
-
-UNLIKELY = 0.05
-"""Chance of a gain above 1 % under which a further build is not worth it."""
-PATIENCE = 2
-"""Trials in a row whose outlook has to be that poor: one alone may be a model that is too sure."""
-ALL_MEASURED = "all candidates measured"
-BUILDS_SPENT = "budget of builds spent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +60,7 @@ class SearchSettings:
 
     `max_hours` is wall time. `stops_early` lets the model end the search where a further build is not
     likely to gain; it makes no sense where profiles are only looked up. `at_once` profiles are asked for
-    before the first of them is waited for.
+    before the first of them is waited for. `waits` for another run that holds the same study.
     """
 
     mode: Mode = Mode.ENQUEUE
@@ -67,6 +71,7 @@ class SearchSettings:
     sampler: str = DEFAULT_SAMPLER
     stops_early: bool = True
     at_once: int = 1
+    waits: bool = dataclasses.field(default=False, repr=False)  # changes nothing about what is found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +136,7 @@ def search(
     with storage_errors(storage_url):
         storage = open_storage(storage_url)
         try:
-            with holding_study(storage.engine, name):
+            with holding_study(storage.engine, name, waits=settings.waits):
                 study = open_study(name, storage)
                 fail_trials_of_dead_runs(study)
                 return search_in(study, problem, settings, source, progress)
@@ -148,15 +153,6 @@ def search_in(
 ) -> SearchResult:
     """Run a study, wherever it is stored; the caller sees to it that nobody else works on it."""
     return _Search(problem, settings, source, study).run(progress)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A profile that is being measured: its trial, or the one that ended with it in a run before."""
-
-    profile: OptimizationProfile
-    trial: optuna.Trial | None = None
-    ended: Trial | None = None
 
 
 class _Search:
@@ -223,14 +219,10 @@ class _Search:
             return ALL_MEASURED
         if len(self.trials) + len(self.asked) >= self.settings.builds:
             return BUILDS_SPENT
-        hours = self.settings.max_hours
-        if hours is not None and elapsed_s > hours * 3600:
-            return f"budget of {hours:g} hours spent"
+        if is_out_of_time(elapsed_s, self.settings.max_hours):
+            return f"budget of {self.settings.max_hours:g} hours spent"
         if self.settings.stops_early and self.poor_outlooks >= PATIENCE:
-            return (
-                f"a further build gains more than 1 % with a chance of {self.outlook().chance:.0%}, which is "
-                f"under {UNLIKELY:.0%}"
-            )
+            return no_gain_likely(self.outlook())
         return None
 
     def _untried(self) -> tuple[Size, ...]:
@@ -261,7 +253,7 @@ class _Search:
             return
         outcome = self.source.measure(ended.profile, self.problem.judge.histogram.sizes)
         if isinstance(outcome, FailedProfile):
-            self._take(_failure(ended.number, outcome))
+            self._take(failed_trial(ended.number, outcome))
             return
         self.known.add(outcome)
         self._take(ended)
@@ -305,7 +297,7 @@ class _Search:
             self.stopped = outcome.reason
             return None
         if isinstance(outcome, FailedProfile):
-            trial = _failure(asked.number, outcome)
+            trial = failed_trial(asked.number, outcome)
             tell(self.study, asked, trial, None, {})
             self._take(trial)
             return trial
@@ -326,7 +318,8 @@ class _Search:
             return self.known.why_hopeless(curve, row, self.outlook())
 
         try:
-            return self.source.measure(profile, self.problem.judge.histogram.sizes, stop)
+            sizes = self.problem.judge.histogram.sizes
+            return self.source.measure(profile, sizes, stop if self.known.can_prune else None)
         except EngineError as error:
             return FailedProfile(profile=profile, kind=error.kind, reason=str(error))
 
@@ -347,7 +340,3 @@ class _Search:
             return ()
         opts = [self.known.measured[row].profile.opt for row in best.rows]
         return tuple((opt, axis) for opt in opts for axis in self.space.edges(opt))
-
-
-def _failure(number: int, failed: FailedProfile) -> Trial:
-    return Trial(number=number, profile=failed.profile, outcome=failed.kind, reason=failed.reason)

@@ -22,6 +22,7 @@ from tuner.measurements.connecting import (
     url_without_password,
     wait_for_server,
 )
+from tuner.measurements.source import FailedProfile
 from tuner.profiles.profile import OptimizationProfile
 from tuner.search.space import Space
 
@@ -43,6 +44,20 @@ class Trial:
     outcome: str
     reason: str | None = None
     value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A profile that is being measured: its trial, or the one that ended with it in a run before."""
+
+    profile: OptimizationProfile
+    trial: optuna.Trial | None = None
+    ended: Trial | None = None
+
+
+def failed_trial(number: int, failed: FailedProfile) -> Trial:
+    """The trial of a profile that gave no curve."""
+    return Trial(number=number, profile=failed.profile, outcome=failed.kind, reason=failed.reason)
 
 
 def study_name(described: Sequence[Any]) -> str:
