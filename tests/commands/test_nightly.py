@@ -50,7 +50,9 @@ def second(shell: Shell, night: Path) -> Shell:
 
 def recommend(shell: Shell, rows: list[tuple[int, int, int]], *more: str) -> Ran:
     given = ("--measurements", ENCODER, "--deployed", "profile.json", "--out", "new.json")
-    return shell.tuner("recommend", "--logs", log(shell, rows, "tonight.csv"), *given, *more)
+    ran = shell.tuner("recommend", "--logs", log(shell, rows, "tonight.csv"), *given, *more)
+    assert ran.exit_code == 0, ran.err
+    return ran
 
 
 def read(shell: Shell, name: str) -> dict[str, Any]:
