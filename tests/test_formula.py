@@ -92,3 +92,28 @@ def test_any_text_is_read_or_refused_and_nothing_else(text: str) -> None:
     except TunerError:
         return
     assert formula.text == text.strip()
+
+
+PIECES = st.sampled_from(
+    [*"()+-*/, ", "floor", "ceil", "max", "min", "seq", "past", "2", "10", "0", "1.5", "%"]
+)
+
+
+@given(st.lists(PIECES, max_size=30).map("".join) | st.text(max_size=60))
+def test_any_text_is_a_formula_or_is_refused_in_one_line(text: str) -> None:
+    problem = ""
+    try:
+        formula = parse_formula(text)
+        formula.evaluate(dict.fromkeys(formula.axes, 7))
+    except TunerError as error:
+        problem = str(error)
+    assert len(problem.splitlines()) <= 1, problem
+
+
+@pytest.mark.parametrize(
+    "deep", ["(" * 5000 + "seq" + ")" * 5000, "-" * 5000 + "seq", "floor(" * 5000, "1+" * 5000]
+)
+def test_depth_without_end_is_refused_and_never_overflows(deep: str) -> None:
+    with pytest.raises(TunerError, match=r".") as caught:
+        parse_formula(deep).evaluate({"seq": 7})
+    assert len(str(caught.value).splitlines()) == 1

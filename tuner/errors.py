@@ -20,6 +20,10 @@ class TunerError(Exception):
 
     exit_code = 1
 
+    def __str__(self) -> str:
+        """One line whatever the inputs hold: names from files may carry line breaks and terminal codes."""
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in super().__str__())
+
 
 class UsageError(TunerError):
     """Options that contradict each other or cannot be read."""

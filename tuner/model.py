@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -142,11 +141,6 @@ class Model:
         except TunerError as error:
             return str(error)
         return None
-
-    def input_bytes(self, size: Size) -> int:
-        """Bytes that the inputs take at this size."""
-        shapes = self.tensor_shapes(size)
-        return sum(math.ceil(math.prod(shapes[t.name]) * DTYPE_BYTES.get(t.dtype, 4)) for t in self.inputs)
 
 
 def _text(dim: int | str | Formula | None) -> str | None:

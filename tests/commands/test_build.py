@@ -52,6 +52,13 @@ def test_build_without_a_model_is_wrong_usage(shell: Shell) -> None:
     assert "--model FILE.onnx" in ran.err
 
 
+def test_model_without_gpu_and_without_measurements_is_told_both(shell: Shell) -> None:
+    save("tiny_encoder", shell.folder / "model.onnx")
+    (shell.folder / "log.csv").write_text("batch,seq\n1,16\n4,64\n")
+    ran = shell.tuner("recommend", "--logs", "log.csv", "--model", "model.onnx")
+    assert_one_line(ran, "no GPU 0 answers", "has no measurements of model", "trt-profile-tuner[gpu]")
+
+
 def test_model_that_is_no_onnx_is_told(shell: Shell) -> None:
     (shell.folder / "bad.onnx").write_text("hello")
     assert_one_line(shell.tuner("build", "profile.json", "--model", "bad.onnx"), "not a readable ONNX file")

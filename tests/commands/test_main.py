@@ -80,3 +80,19 @@ def test_a_signal_ends_the_run_with_its_code_and_no_document(
     assert running.returncode == exit_code
     assert "Traceback" not in err
     assert not (tmp_path / "profile.json").exists()
+
+
+def test_terminal_codes_in_a_name_never_reach_the_terminal(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tuner", "recommend", "--logs", "\x1b[31mred\n.csv", "--rule", "p90"]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(SAMPLES.parent)},
+    )
+    assert done.returncode == 1
+    assert "\x1b" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "\\x1b[31mred\\n.csv" in done.stderr

@@ -206,7 +206,7 @@ def test_limits_samplers_and_explanations_are_options(shell: Shell) -> None:
     )
     ran = shell.tuner(*arguments)
     assert ran.exit_code == 0, ran.err
-    for words in ("What each profile is worth", "What one more profile gains", "Sets that nothing beats"):
+    for words in ("What each profile is worth", "second best of as many", "Sets that nothing beats"):
         assert words in ran.out
     document = json.loads((shell.folder / "profile.json").read_text())
     assert document["evidence"]["sampler"] == "random"

@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 from tests.commands.running import ENCODER, Ran, Shell, assert_one_line
+from tuner.measurements.runner import ContextsTiming
+from tuner.measurements.sharing import add_contexts
+from tuner.measurements.store import open_store
 from tuner.recommendation.document import schema
 
 LENGTHS, SHARES = [16, 32, 64, 128, 512], [0.1, 0.4, 0.3, 0.15, 0.05]
@@ -113,6 +116,24 @@ def test_unmeasured_contexts_are_a_caveat_and_measured_ones_are_not(shell: Shell
     assert "contexts_not_measured" in [caveat["kind"] for caveat in document(shell)["caveats"]]
     recommend(shell, log, "--batcher", "fifo", "--contexts", "2", "--concurrency", "1,1.3")
     assert "contexts_not_measured" not in [caveat["kind"] for caveat in document(shell)["caveats"]]
+
+
+def test_contexts_that_the_store_has_timed_need_no_option(shell: Shell) -> None:
+    log = requests_log(shell, count=300)
+    recommend(shell, log, "--batcher", "fifo", "--contexts", "2")
+    with open_store(f"sqlite:///{shell.folder}/tuner.db") as store:
+        built = store.engines()[0]
+        both = [
+            ContextsTiming(contexts=n, p50_ms=1, p99_ms=1, inferences_per_s=rate)
+            for n, rate in ((1, 100), (2, 150))
+        ]
+        add_contexts(store, built, built.spec.profiles.profiles[0].opt, both)
+    recommend(shell, log, "--batcher", "fifo", "--contexts", "2")
+    found = document(shell)
+    assert "contexts_not_measured" not in [caveat["kind"] for caveat in found["caveats"]]
+    assert found["batching"]["concurrency"] == [1.0, 1.5]
+    recommend(shell, log, "--batcher", "fifo", "--contexts", "2", "--concurrency", "1,1.3")
+    assert document(shell)["batching"]["concurrency"] == [1.0, 1.3]
     assert document(shell)["batching"]["concurrency"] == [1.0, 1.3]
 
 
@@ -176,3 +197,18 @@ def test_replay_tells_what_clients_of_a_documents_set_see(shell: Shell) -> None:
     assert found["capacity"]["rate_rps"] > 1500
     slower = json.loads(shell.tuner(*asked, "--load", "3").out)
     assert slower["replay"]["busy_share"] > found["replay"]["busy_share"]
+
+
+def test_the_triton_export_carries_batcher_and_instances(shell: Shell) -> None:
+    log = requests_log(shell)
+    assert (
+        recommend(shell, log, "--batcher", "triton", "--contexts", "2", "--concurrency", "1,1.4").exit_code
+        == 0
+    )
+    written = document(shell)["batcher"]
+    assert written["instance_count"] == 2
+    ran = shell.tuner("export", "profile.json", "--to", "triton", "--for-version", "10.3")
+    assert ran.exit_code == 0, ran.err
+    assert "count: 2" in ran.out
+    assert f"max_batch_size: {written['max_batch']}" in ran.out
+    assert f"max_queue_delay_microseconds: {written['max_queue_delay_microseconds']}" in ran.out

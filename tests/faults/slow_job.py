@@ -40,9 +40,7 @@ class SlowSource(opening.RecordedSource):
 
 opening.RecordedSource = SlowSource  # type: ignore[misc]
 reading.read_traffic = slowed("reading", reading.read_traffic, 0.4)
-flat.Store.add_measurements = slowed(  # type: ignore[attr-defined]
-    "storing", flat.Store.add_measurements, 0.03
-)
+flat.Store.add_engine = slowed("storing", flat.Store.add_engine, 0.03)  # type: ignore[attr-defined]
 output_file.os.fsync = slowed("writing", os.fsync, 0.4)  # type: ignore[attr-defined]
 
 if __name__ == "__main__":

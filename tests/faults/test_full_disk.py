@@ -10,6 +10,7 @@ import pytest
 
 from tests.faults.jobs import Folder, folder_at
 
+pytestmark = pytest.mark.slow
 OLD = b'{"an": "older document"}\n'
 
 

@@ -16,6 +16,7 @@ from sqlalchemy import Engine, text
 from tests.faults.jobs import SLOW_JOB, ended, folder_at
 from tests.faults.postgres import PASSWORD, Server, binaries, start_server
 from tests.measurements.recorded_files import MODEL, engine
+from tests.measurements.test_migrations import COLUMNS_NEW_IN_3
 from tuner.errors import TunerError
 from tuner.measurements.connecting import connect
 from tuner.measurements.store import open_store
@@ -167,8 +168,11 @@ def test_the_password_is_stored_nowhere(url: str, tmp_path: Path) -> None:
 def test_an_older_store_is_migrated_in_place(url: str) -> None:
     open_store(url).close()
     with disposed(connect(url)) as database, database.begin() as connection:
-        for name in ("tuner_documents", "tuner_traffic", "tuner_runs"):
+        for name in ("tuner_documents", "tuner_traffic", "tuner_runs", "tuner_contexts"):
             connection.execute(text(f"drop table {name}"))
+        for table, columns in COLUMNS_NEW_IN_3.items():
+            for column in columns:
+                connection.execute(text(f"alter table {table} drop column {column}"))
         for column in ("plan_bytes", "device_memory_bytes"):
             connection.execute(text(f"alter table tuner_builds alter column {column} type integer"))
         connection.execute(text("update tuner_alembic set version_num = '1'"))

@@ -142,3 +142,36 @@ def test_many_blocks_are_counted_whole_in_order(tmp_path: Path) -> None:
 
     assert traffic.histogram.request_count == row_count
     assert traffic.rejections["not_a_number"].first_place.endswith(f":line {row_count + 1}")
+
+
+def test_a_line_far_behind_that_the_fast_reader_refuses_is_one_damaged_row(tmp_path: Path) -> None:
+    log = tmp_path / "a.jsonl"
+    good = '{"seq": 7, "host": "' + 80 * "h" + '"}\n'
+    log.write_text(400_000 * good + "{broken\n" + good)
+
+    traffic = read(log)
+
+    assert rejected(traffic) == {"damaged": 1}
+    assert traffic.row_count == 400_002
+    assert traffic.rejections["damaged"].first_place.endswith(":line 400001")
+
+
+def test_a_blank_line_does_no_harm_where_no_number_of_a_row_matters(tmp_path: Path) -> None:
+    log = tmp_path / "a.jsonl"
+    log.write_text('{"seq": 1, "ts": 1714521600}\n\n{"seq": 2, "ts": 1714521601}\n')
+
+    assert read(log).row_count == 2
+
+
+def test_rows_without_a_time_fall_on_the_side_that_their_line_says(tmp_path: Path) -> None:
+    text = "".join(f'{{"seq": {n}}}\n' + (n % 3 == 0) * "\n" for n in range(1, 60))
+    plain, packed = tmp_path / "a.jsonl", tmp_path / "packed" / "a.jsonl"
+    packed.parent.mkdir()
+    plain.write_text(text)
+    packed.write_bytes(gzip.compress(text.encode()))
+
+    fast, careful = read(plain), read(packed)
+
+    assert fast.holdout is not None
+    assert careful.holdout is not None
+    assert fast.holdout.sizes.tolist() == careful.holdout.sizes.tolist()

@@ -134,7 +134,10 @@ def test_set_is_confirmed_as_one_engine_outside_of_the_budget(tmp_path: Path) ->
         source = BuiltSource(stand_in_bench(tmp_path, store), TRAFFIC, BuildBudget(builds=0))
         confirmed = source.confirm(ProfileSet((small, whole((4, 128)))))
         (engine,) = store.engines()
+        assert source.facts.switch_ms == engine.profile_change_ms
     assert len(engine.spec.profiles) == 2
+    assert engine.profile_change_ms is not None
+    assert engine.size_change_ms is not None
     assert [len(one.curve(Mode.ENQUEUE).sizes) for one in confirmed] == [3, 6]
     assert source.facts.build_count == 0
 

@@ -103,3 +103,18 @@ def test_state_of_the_gpu_reaches_the_caveats() -> None:
 def test_no_visit_at_all_is_refused() -> None:
     with pytest.raises(TunerError, match="0 rounds"):
         Visiting(rounds=0)
+
+
+def test_utilisation_of_a_size_is_the_median_of_its_visits() -> None:
+    seen = iter([0.2, 0.6, 0.4, 0.8, 0.6, 1.0])
+    rates: dict[int, list[float]] = {1024: [], 960: []}
+    runner = PlayingRunner()
+
+    def state() -> GpuState:
+        rates[runner.visits[-1]].append(next(seen))
+        return GpuState(utilisation=rates[runner.visits[-1]][-1])
+
+    tasks = [task(1024), task(960)]
+    found = list(measure_tasks(runner, tasks, Visiting(rounds=3), fill="ones", read_state=state))
+    by_width = {m.size["width"]: m.utilisation for m in found if isinstance(m, Measurement)}
+    assert by_width == {width: sorted(values)[1] for width, values in rates.items()}

@@ -13,9 +13,14 @@ from tests.measurements.recorded_files import MODEL, engine
 from tuner.errors import TunerError
 from tuner.measurements import tables
 from tuner.measurements.connecting import connect
+from tuner.measurements.measuring import SwitchCosts
 from tuner.measurements.store import open_store
 
 NEW_IN_2 = ("tuner_runs", "tuner_traffic", "tuner_documents")
+COLUMNS_NEW_IN_3 = {
+    "tuner_builds": ("workspace_bytes", "timing_cache", "size_change_ms", "profile_change_ms"),
+    "tuner_measurements": ("utilisation",),
+}
 
 
 def old_store(path: Path) -> None:
@@ -23,11 +28,18 @@ def old_store(path: Path) -> None:
     with open_store(f"sqlite:///{path}") as store:
         store.add_engine(MODEL, engine(4).engine)
     raw = sqlite3.connect(path)
-    for name in ("tuner_documents", "tuner_traffic", "tuner_runs"):
+    for name in ("tuner_documents", "tuner_traffic", "tuner_runs", "tuner_contexts"):
         raw.execute(f"drop table {name}")
+    drop_what_is_new_in_3(raw)
     raw.execute("update tuner_alembic set version_num = '1'")
     raw.commit()
     raw.close()
+
+
+def drop_what_is_new_in_3(raw: sqlite3.Connection) -> None:
+    for table, columns in COLUMNS_NEW_IN_3.items():
+        for column in columns:
+            raw.execute(f"alter table {table} drop column {column}")
 
 
 def version(path: Path) -> str:
@@ -44,6 +56,27 @@ def test_an_older_store_is_migrated_and_nothing_is_lost(tmp_path: Path) -> None:
     names = inspect(connect(f"sqlite:///{tmp_path}/t.db")).get_table_names()
     assert set(NEW_IN_2) < set(names)
     assert version(tmp_path / "t.db") == tables.SCHEMA_VERSION
+
+
+def test_a_store_of_version_2_keeps_its_measurements_and_takes_what_is_new(tmp_path: Path) -> None:
+    recorded, url = engine(4), f"sqlite:///{tmp_path}/t.db"
+    with open_store(url) as store:
+        store.add_engine(MODEL, recorded.engine)
+        store.add_measurements(recorded.engine.spec.key, 0, recorded.measurements)
+    raw = sqlite3.connect(tmp_path / "t.db")
+    raw.execute("drop table tuner_contexts")
+    drop_what_is_new_in_3(raw)
+    raw.execute("update tuner_alembic set version_num = '2'")
+    raw.commit()
+    raw.close()
+    with open_store(url) as store:
+        assert store.engines() == [recorded.engine]
+        assert store.measurements(recorded.engine.spec.key, 0) == list(recorded.measurements)
+        store.add_switch_costs(recorded.engine.spec.key, 0, SwitchCosts(size_ms=0.1, profile_ms=0.2))
+        assert [e.profile_change_ms for e in store.engines()] == [0.2]
+    assert inspect(connect(url)).has_table("tuner_contexts")
+    assert version(tmp_path / "t.db") == tables.SCHEMA_VERSION
+    assert version(tmp_path / "t.db.schema2.bak") == "2"
 
 
 def test_the_file_is_backed_up_as_it_was(tmp_path: Path) -> None:

@@ -104,3 +104,34 @@ def test_a_hash_matches_its_own_prefix_only() -> None:
     assert same_hash("abcdef", "abc")
     assert not same_hash("abcdef", "abd")
     assert not same_hash("", "abc")
+
+
+def test_a_disturbed_measurement_gives_way_to_a_later_one_and_no_other_does(store: Store) -> None:
+    recorded = engine(4)
+    first, second = recorded.measurements[:2]
+    shared = ("shared: 1 other processes used the GPU; measure again when they have ended",)
+    store.add_engine(MODEL, recorded.engine)
+    key = recorded.engine.spec.key
+    store.add_measurements(key, 0, [dataclasses.replace(first, caveats=shared), second])
+    later = [dataclasses.replace(m, first_run_ms=9.0) for m in (first, second)]
+    assert store.add_measurements(key, 0, later) == 1
+    assert {m.size: m.first_run_ms for m in store.measurements(key, 0)} == {
+        first.size: 9.0,
+        second.size: None,
+    }
+    assert not any(m.is_contended for m in store.measurements(key, 0))
+
+
+def test_a_disturbed_measurement_never_replaces_one(store: Store) -> None:
+    recorded = engine(4)
+    store.add_engine(MODEL, recorded.engine, recorded.measurements)
+    again = dataclasses.replace(recorded.measurements[0], caveats=("shared: 2 others",))
+    assert store.add_measurements(recorded.engine.spec.key, 0, [again]) == 0
+
+
+def test_counts_are_those_of_the_model(store: Store) -> None:
+    recorded = engine(4)
+    store.add_engine(MODEL, recorded.engine, recorded.measurements)
+    assert store.counts(MODEL.content_hash) == (1, 4)
+    assert store.counts("another") == (0, 0)
+    assert store.counts(None) == (1, 4)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from tests.stand_ins.recorded_engine import RECORDED
 from tests.stand_ins.stand_in_bench import stand_in_bench
+from tuner.engines.builder import GIB, BuilderOptions
 from tuner.errors import BuildFailed
+from tuner.measurements.bench import BuildChoices
 from tuner.measurements.built_source import BuildBudget, BuiltSource
 from tuner.measurements.flat_parquet import read_flat
 from tuner.measurements.recorded import RecordedSource
@@ -61,6 +64,22 @@ def test_loop_confirms_within_its_budget_and_a_second_run_builds_nothing(tmp_pat
     assert {log: log.stat().st_size for log in (tmp_path / "logs").iterdir()} == logs
 
 
+def test_document_says_which_workspace_was_needed_and_what_a_switch_costs(tmp_path: Path) -> None:
+    """The stand-in needs the limit once for each profile."""
+    with open_store(f"sqlite:///{tmp_path}/s.db") as store:
+        options = BuilderOptions(workspace_bytes=GIB)
+        bench = dataclasses.replace(stand_in_bench(tmp_path, store), choices=BuildChoices(options=options))
+        traffic = traffic_in(tmp_path, bench.model)
+        source = BuiltSource(bench, traffic.histogram, BuildBudget(builds=BUILDS))
+        document = as_document(recommend(traffic, source, SETTINGS, store.url, confirm=source.confirm))
+        (switch_ms,) = [
+            e.profile_change_ms for e in store.engines() if len(e.spec.profiles) == len(document["profiles"])
+        ]
+    assert document["evidence"]["workspace_bytes"] == 2 * GIB
+    assert document["evidence"]["switch_ms"] == pytest.approx(switch_ms, rel=1e-4)
+    assert document["evidence"]["timing_cache"] is None
+
+
 def test_confirmation_that_fails_is_told_and_not_fatal(tmp_path: Path) -> None:
     def failing(profiles: ProfileSet, builds: int) -> list[MeasuredProfile]:
         raise BuildFailed("no memory left", "gpu_memory")
@@ -74,11 +93,11 @@ def test_confirmation_that_fails_is_told_and_not_fatal(tmp_path: Path) -> None:
 
 
 def test_prediction_that_holds_needs_no_caveat() -> None:
-    assert confirmation_caveat(Confirmation(predicted=1.0, confirmed=1.04, reason=None)) is None
+    assert confirmation_caveat(Confirmation(opts=(), predicted=1.0, confirmed=1.04, reason=None)) is None
 
 
 def test_prediction_that_fails_is_told_with_its_difference() -> None:
-    caveat = confirmation_caveat(Confirmation(predicted=1.0, confirmed=1.1, reason=None))
+    caveat = confirmation_caveat(Confirmation(opts=(), predicted=1.0, confirmed=1.1, reason=None))
     assert caveat is not None
     assert "+10.0% against the prediction" in caveat.text
     assert "--builds" in caveat.text

@@ -11,6 +11,7 @@ import pytest
 
 from tests.commands.running import ENCODER
 from tests.recommendation.nights import AXES, SETTINGS, Ran, day, log_of, run_nights
+from tuner.measurements.flat_parquet import RecordedEngine, read_flat
 from tuner.measurements.opening import read_recorded
 from tuner.measurements.recorded import RecordedSource
 from tuner.recommendation.check import CheckLimits
@@ -187,3 +188,31 @@ def test_a_deployed_set_that_misses_requests_is_replaced(job: Job) -> None:
 def test_the_same_night_twice_gives_the_same_document(job: Job, deployed: Deployed) -> None:
     texts = {document_text(as_document(job.run(MOVED, job.night(deployed)))) for _ in range(2)}
     assert len(texts) == 1
+
+
+def disturbed(job: Job, share: int) -> RecordedSource:
+    """The recorded engines, every so many of whose measurements were taken beside another process."""
+    flat = read_flat(ENCODER)
+    caveat = ("shared: 1 other processes used the GPU; measure again when they have ended",)
+    engines = [
+        RecordedEngine(
+            one.engine,
+            tuple(
+                dataclasses.replace(m, caveats=caveat) if i % share == 0 else m
+                for i, m in enumerate(one.measurements)
+            ),
+        )
+        for one in flat.engines
+    ]
+    return RecordedSource(flat.model, engines)
+
+
+def test_a_decision_that_would_rest_on_disturbed_measurements_is_to_keep(
+    job: Job, deployed: Deployed
+) -> None:
+    job.source = disturbed(job, 4)
+    for _ in range(3):
+        found = job.run(MOVED, job.night(deployed, is_forced=True))
+        assert found.decision == "keep"
+        assert "disturbed by other processes on the GPU" in found.reason
+        deployed = written(found)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from rich.console import Console
 
+from tests.measurements.recorded_files import engine
 from tests.measurements.test_sweep import rows
-from tuner.measurements.measuring import SwitchCosts
 from tuner.measurements.runner import ContextsTiming
 from tuner.measurements.sweep import sweet_spot
 from tuner.report.performance_curve import (
@@ -32,6 +34,8 @@ def test_table_marks_the_sweet_spot() -> None:
     text = text_of(sweep_table(CURVE, sweet_spot(CURVE)))
     assert "2 *" in text
     assert "2000" in text
+    assert "50%" in text
+    assert "1.00" in text  # MiB of tensors and a context
 
 
 def test_curve_that_ignores_the_work_is_doubted() -> None:
@@ -57,8 +61,9 @@ def test_sentence_explains_the_sweet_spot() -> None:
 
 def test_csv_has_a_line_a_size() -> None:
     assert sweep_csv(CURVE).splitlines()[:2] == [
-        "batch,p50_ms,p90_ms,p99_ms,graph_p50_ms,h2d_ms,d2h_ms,enqueue_ms,input_bytes,inferences_per_s,work_per_s",
-        "1,1.0000,1.0000,1.0000,,,,,4,1000,1000",
+        "batch,p50_ms,p90_ms,p99_ms,graph_p50_ms,h2d_ms,d2h_ms,enqueue_ms,"
+        "io_bytes,memory_bytes,utilisation,inferences_per_s,work_per_s",
+        "1,1.0000,1.0000,1.0000,,,,,4,1048580,0.5000,1000,1000",
     ]
 
 
@@ -67,6 +72,15 @@ def test_growth_of_service_time_is_against_one_context() -> None:
         ContextsTiming(contexts=n, p50_ms=ms, p99_ms=ms, inferences_per_s=9.0)
         for n, ms in ((1, 2.0), (4, 5.0))
     ]
-    text = text_of(sharing_view(shared, SwitchCosts(size_ms=0.25, profile_ms=None)))
-    assert "2.50 x" in text
-    assert "the next inference takes 0.250 ms longer" in text
+    assert "2.50 x" in text_of(sharing_view(shared, engine(4).engine))
+
+
+def test_costs_of_both_changes_are_told() -> None:
+    costly = dataclasses.replace(engine(4).engine, size_change_ms=0.25, profile_change_ms=0.5)
+    text = text_of(sharing_view([], costly))
+    assert "after a change of size the next inference takes 0.250 ms longer" in text
+    assert "after a change of profile the next inference takes 0.500 ms longer" in text
+
+
+def test_cost_of_a_change_that_an_engine_cannot_make_is_said_to_be_missing() -> None:
+    assert "the engine has one profile" in text_of(sharing_view([], engine(4).engine))

@@ -186,6 +186,20 @@ def test_failed_trials_are_marked_and_keep_their_reason(sample: Written) -> None
     assert [trace["name"] for trace in chart.data] == ["best set so far", "failed"]
 
 
+def test_what_builds_needed_and_how_often_sets_were_confirmed_is_told(sample: Written) -> None:
+    document = copy.deepcopy(sample.document)
+    attempt = {"opts": [], "predicted": 1.0, "confirmed": 1.2, "reason": None}
+    document["evidence"] |= {
+        "workspace_bytes": 2**30,
+        "timing_cache": {"accepted_builds": 3, "accepted_s": 9.0, "other_builds": 1, "other_s": 30.0},
+        "confirmation": {"predicted": 1.0, "confirmed": 1.2, "reason": None, "attempts": [attempt, attempt]},
+    }
+    told = " ".join(section(report_contents(document, None), "search").sentences)
+    assert "accepted the timing cache in 3 builds, with a median of 9 s; 1 without took 30 s" in told
+    assert "a workspace of up to 1024 MiB" in told
+    assert "2 sets were built as one engine" in told
+
+
 def test_a_pareto_front_is_drawn_by_what_tells_its_sets_apart(sample: Written) -> None:
     document = copy.deepcopy(sample.document)
     opt = document["profiles"][0]["opt"]

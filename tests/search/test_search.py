@@ -307,3 +307,25 @@ def test_the_store_of_the_encoder_gives_the_same_best_set_as_brute_force(url: st
     assert found.trials[-1].value == pytest.approx(
         min(brute_force(full_range_curves(source), judge, count) for count in (1, 2, 3))
     )
+
+
+@pytest.mark.parametrize("axis_count", [1, 2, 3, 4])
+def test_any_number_of_axes_is_searched_where_any_profile_can_be_built(axis_count: int, url: str) -> None:
+    source = SyntheticSource(axis_count)
+    histogram = made_up_traffic(axis_count, 0)
+    problem = problem_of(source, histogram)
+    found = search(problem, SearchSettings(max_profiles=2, builds=6), source, url)
+    values = [t.value for t in found.trials if t.value is not None]
+    assert values == sorted(values, reverse=True)
+    assert all(p.covers_rows(histogram.sizes).all() for p in source.built)
+    assert len({p.opt for p in source.built}) == len(source.built)
+
+
+@pytest.mark.parametrize("objective", ["service_p50", "service_p99"])
+def test_a_percentile_is_searched_for_as_well_as_a_mean(objective: str, url: str) -> None:
+    source, problem = one_axis()
+    judge = Judge(problem.judge.histogram, problem.judge.requests, objective)
+    aimed = Problem(problem.space, judge, (), "x")
+    found = search(aimed, SearchSettings(max_profiles=2, stops_early=False), source, url)
+    best = min(brute_force_of(source, aimed, count) for count in (1, 2))
+    assert min(t.value for t in found.trials if t.value) == pytest.approx(best)

@@ -57,6 +57,7 @@ def build_recorded(job: BuildJob) -> BuiltPlan:
         tensorrt="8.6.0",
         profiles_read_from="engine",
         device_memory_bytes=1 << 30,
+        workspace_bytes=job.options.workspace_bytes and len(ranges) * job.options.workspace_bytes,
     )
 
 
@@ -99,6 +100,7 @@ class RecordedRunner:
             samples_ms=samples,
             precise=frozenset(samples),
             first_run_ms=3 * samples[Mode.ENQUEUE][0],
+            steady_run_ms=samples[Mode.ENQUEUE][0],
             h2d_ms=0.01,
             d2h_ms=0.01,
             enqueue_ms=0.05,

@@ -56,7 +56,7 @@ class Builders:
     def swept(self, bench: Bench, profiles: ProfileSet, places: Sequence[Place]) -> BuiltEngine:
         """An engine, timed at these places on one of the nodes; EngineError where that fails."""
         wish = PlacesWish(profiles, tuple(places))
-        return self.crew(bench).answer(lambda: bench.swept(profiles, places), wish)[0]
+        return self.crew(bench).answer(lambda: bench.swept(profiles, places), wish)
 
 
 def find_builders(cluster: Cluster, asked_kind: str | None, make_tools: MakeTools) -> Builders:

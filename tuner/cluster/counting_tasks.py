@@ -10,11 +10,11 @@ import numpy as np
 
 from tuner.errors import DamagedFile
 from tuner.logs.block import Block
-from tuner.logs.log_file import LogFile, Piece, Refused, SpanPieces
+from tuner.logs.log_file import LogFile, Piece, SpanPieces
 from tuner.logs.opening import open_log
 from tuner.logs.sources import Source
 from tuner.traffic.counted import Counted
-from tuner.traffic.ingest import Task, count_piece
+from tuner.traffic.ingest import Task, count_file, count_piece
 from tuner.traffic.tally import Tally
 
 
@@ -70,21 +70,12 @@ def count_whole(files: Sequence[tuple[LogFile, Task]]) -> Result:
     total = Counted(Tally(first.rules.axes, first.level))
     for file, task in files:
         try:
-            counted = _whole(file, task)
+            counted = count_file(file, task, _counted)
         except DamagedFile as error:
             counted = Counted(Tally(task.rules.axes))
             counted.reject_file(error)
         total.merge(counted)
     return Summary(total.byte_count, total.row_count), compacted(total)
-
-
-def _whole(file: LogFile, task: Task) -> Counted:
-    if file.fast_pieces is not None:
-        try:
-            return _counted(file.fast_pieces(task.wanted), task)
-        except Refused:
-            pass
-    return _counted(file.pieces(task.wanted), task)
 
 
 def _counted(pieces: Iterable[Piece], task: Task) -> Counted:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from tuner.cluster.candidates import Failure, Job, MakeTools, Wish, carry_out, look_around
 from tuner.cluster.cluster import Cluster
 from tuner.cluster.connection import ray_errors
-from tuner.cluster.desk import Desk, EngineReport, Report, TimedReport
+from tuner.cluster.desk import CostsReport, Desk, EngineReport, Report, TimedReport
 from tuner.cluster.elsewhere import NeedsCluster
 from tuner.cluster.nodes import GpuKind, living_nodes
 from tuner.engines.spec import Environment
@@ -124,5 +124,7 @@ class Crew:
         for report in self._ray.get(self._desk.fetch.remote()):
             if isinstance(report, EngineReport):
                 self._bench.store.add_engine(self._bench.model, report.engine)
+            elif isinstance(report, CostsReport):
+                self._bench.store.add_switch_costs(report.key, report.repeat, report.costs)
             else:
                 self._bench.store.add_measurements(report.key, report.repeat, report.measurements)

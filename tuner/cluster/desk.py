@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tuner.measurements.measurement import BuiltEngine, Measurement
+from tuner.measurements.measuring import SwitchCosts
 from tuner.measurements.store import same_hash
 from tuner.model import Model
 
@@ -26,7 +27,16 @@ class TimedReport:
     measurements: tuple[Measurement, ...]
 
 
-Report = EngineReport | TimedReport
+@dataclass(frozen=True, slots=True)
+class CostsReport:
+    """What changes cost in one build's engine was found."""
+
+    key: str
+    repeat: int
+    costs: SwitchCosts
+
+
+Report = EngineReport | TimedReport | CostsReport
 ReportNow = Callable[[Report], None]
 
 
@@ -83,6 +93,9 @@ class ReportedRecords:
             self._report(TimedReport(key, repeat, new))
         return len(new)
 
+    def add_switch_costs(self, key: str, repeat: int, costs: SwitchCosts) -> None:
+        self._report(CostsReport(key, repeat, costs))  # nothing on a worker asks for them
+
     def engines(self, model_hash: str | None = None) -> list[BuiltEngine]:
         return [e for e in self._engines if model_hash is None or same_hash(e.spec.model_hash, model_hash)]
 
@@ -92,7 +105,7 @@ class ReportedRecords:
     def _take(self, report: Report) -> None:
         if isinstance(report, EngineReport):
             self._engines.append(report.engine)
-        else:
+        elif isinstance(report, TimedReport):
             self._timed.setdefault((report.key, report.repeat), []).extend(report.measurements)
 
     @staticmethod

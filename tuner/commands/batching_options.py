@@ -9,6 +9,8 @@ from tuner.commands.options import option
 from tuner.errors import UsageError
 
 if TYPE_CHECKING:
+    from tuner.measurements.source import ProfileSource
+    from tuner.measurements.store import Store
     from tuner.recommendation.batching import BatchingSettings
     from tuner.replay.response import ResponseLimit
     from tuner.replay.slo import Slo
@@ -25,7 +27,7 @@ Concurrency = Annotated[
     str | None,
     _batching(
         "--concurrency",
-        "Measured total rate of the GPU with 1, 2, ... executions, like 1,1.3; else it is shared evenly.",
+        "Total rate of the GPU with 1, 2, ... executions, like 1,1.3; else the stored one, or shared evenly.",
         metavar="RATES",
     ),
 ]
@@ -100,6 +102,23 @@ def with_deployed(
             unlike_shapes=settings.unlike_shapes,
         )
     return dataclasses.replace(settings, deployed=deployed.profiles, deployed_batcher=batcher)
+
+
+def with_stored_rates(
+    settings: BatchingSettings, given: dict[str, Any], store: Store, source: ProfileSource
+) -> BatchingSettings:
+    """The settings with how contexts share the GPU as it was measured, where no option says otherwise."""
+    import dataclasses
+
+    from tuner.measurements.sharing import stored_rates
+    from tuner.replay.concurrency import Concurrency
+
+    if given["concurrency"] is not None:
+        return settings
+    rates = stored_rates(store, source.model.content_hash, source.facts)
+    if rates is None:
+        return settings
+    return dataclasses.replace(settings, concurrency=Concurrency(rates, is_measured=True))
 
 
 def _refuse_response(objective: str, slos: list[Slo]) -> None:

@@ -134,12 +134,16 @@ def bench(given: dict[str, Any], model: Model, store: Store, own_tools: Tools | 
     )
 
 
-def contexts_timed(bench: Bench, profile: OptimizationProfile, counts: str | None) -> list[ContextsTiming]:
+def contexts_timed(
+    bench: Bench, store: Store, profile: OptimizationProfile, counts: str | None
+) -> list[ContextsTiming]:
     """The opt of a profile in so many execution contexts at once (`1,2,4`); nothing where none were asked.
 
-    A profile serves one context at a time, so the engine for it has the profile as often as needed.
+    What the store has is not timed again. A profile serves one context at a time, so the engine for it has
+    the profile as often as needed.
     """
     from tuner.errors import BuildFailed
+    from tuner.measurements.sharing import add_contexts, stored_contexts
     from tuner.profiles.profile import ProfileSet
 
     if counts is None:
@@ -150,4 +154,9 @@ def contexts_timed(bench: Bench, profile: OptimizationProfile, counts: str | Non
     engine = bench.built(bench.spec(ProfileSet((profile,) * max(wanted))))
     if not engine.is_built:
         raise BuildFailed(engine.reason or "not known", engine.outcome)
-    return bench.time_contexts(engine, profile.opt, wanted)
+    known = {one.contexts for one in stored_contexts(store, engine, profile.opt)}
+    missing = [count for count in wanted if count not in known]
+    if missing:
+        timed = bench.time_contexts(engine, profile.opt, missing)
+        add_contexts(store, engine, profile.opt, timed)
+    return [t for t in stored_contexts(store, engine, profile.opt) if t.contexts in wanted]

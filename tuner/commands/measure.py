@@ -58,17 +58,18 @@ def measure(
         places = [(0, size) for size in sizes]
         if cluster is None:
             bench = engine_options.bench(given, read, opened)
-            engine, costs = bench.swept(profiles, places)
+            engine = bench.swept(profiles, places)
         else:
             builders = cluster_options.builders_on(cluster, given)
             bench = engine_options.bench(given, read, opened, builders.tools)
-            engine, costs = builders.swept(bench, profiles, places), None
-        rows = sweep_rows(read, opened.measurements(engine.spec.key, engine.repeat), sizes)
-        shared = engine_options.contexts_timed(bench, profiles.profiles[0], contexts)
+            engine = builders.swept(bench, profiles, places)
+        timed = opened.measurements(engine.spec.key, engine.repeat)
+        rows = sweep_rows(read, (engine.device_memory_bytes, timed), sizes)
+        shared = engine_options.contexts_timed(bench, opened, profiles.profiles[0], contexts)
     if csv is not None:
         replace_file(csv, sweep_csv(rows))
     if not quiet:
         from tuner.commands.console import results
 
         results().print(sweep_view(rows, engine.device_memory_bytes))
-        results().print(sharing_view(shared, costs))
+        results().print(sharing_view(shared, engine))

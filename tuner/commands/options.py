@@ -195,6 +195,7 @@ def recommend_settings(given: dict[str, Any]) -> RecommendSettings:
             max_hours=given.get("max_hours"),
             seed=given["seed"],
             sampler=given.get("sampler") or DEFAULT_SAMPLER,
+            waits=bool(given.get("wait")),
         ),
         profiles=count,
         objective=given["objective"],

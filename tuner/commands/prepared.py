@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tuner.commands import batching_options, deployed_options, engine_options, options
 from tuner.commands.building_place import building_place
+from tuner.errors import TunerError
 
 if TYPE_CHECKING:
     from tuner.cluster.cluster import Cluster
@@ -76,6 +77,7 @@ class Prepared:
 
         given, source = self.given, self._source(settings)
         batching = batching_options.with_deployed(batching, given, source.model.axes)
+        batching = batching_options.with_stored_rates(batching, given, self.store, source)
         arrivals = read_arrivals(options.log_settings(given), source.model, given["latency"])
         with progress_bar("trying batchers", quiet=given["quiet"]) as advance:
             return recommend_batched(
@@ -99,13 +101,22 @@ def prepared(given: dict[str, Any], model: Model | None, store: Store, cluster: 
     from tuner.commands.reading import read_logs
     from tuner.measurements.opening import open_recorded
 
-    place = building_place(given, cluster) if model is not None and given["measurements"] is None else None
+    can_build = model is not None and given["measurements"] is None
+    place = building_place(given, cluster) if can_build else None
     if model is not None and place is not None:
         traffic = read_logs(given, model, cluster)
         return Prepared(
             given, store, traffic, deployed_options.stored_curves(given, store, model), model, place
         )
-    stored = open_recorded(store, given["measurements"], model)
+    try:
+        stored = open_recorded(store, given["measurements"], model)
+    except TunerError as error:
+        if not can_build:
+            raise
+        raise TunerError(
+            f"no GPU {given['device']} answers through NVML to measure on, and {error}; to measure, run on a "
+            "machine with an NVIDIA GPU and pip install 'trt-profile-tuner[gpu]'"
+        ) from error
     return Prepared(given, store, read_logs(given, stored.model, cluster), stored)
 
 

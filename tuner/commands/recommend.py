@@ -46,6 +46,7 @@ def recommend(
     pareto: search_options.Pareto = False,
     explain: search_options.Explain = False,
     confirm: search_options.Confirm = 1,
+    wait: search_options.Wait = False,
     batcher: batching_options.Batcher = "none",
     load: batching_options.Load = 1.0,
     contexts: batching_options.Contexts = 1,

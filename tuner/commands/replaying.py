@@ -21,13 +21,19 @@ def replay_batched(
     settings: tuple[RecommendSettings, BatchingSettings],
 ) -> None:
     """Print what clients of the document's set would see."""
+    from tuner.commands.batching_options import with_stored_rates
     from tuner.commands.console import results
+    from tuner.commands.scoring import existing_store
     from tuner.recommendation.batching_section import server_section
     from tuner.recommendation.deployed import read_deployed
     from tuner.recommendation.replayed_requests import replay_requests
     from tuner.report.batching_view import served_table
     from tuner.traffic.reading_arrivals import read_arrivals
 
+    file_alone = given["measurements"] is not None and "://" not in given["measurements"]
+    if not file_alone:
+        with existing_store(given["measurements"] or given["store"]) as store:
+            settings = (settings[0], with_stored_rates(settings[1], given, store, source))
     arrivals = read_arrivals(options.log_settings(given), source.model)
     deployed = read_deployed(given["profile"], traffic.axes)
     found, rate_rps = replay_requests(deployed, (traffic, arrivals), source, settings)

@@ -28,4 +28,6 @@ Confirm = Annotated[
     int, _search("--confirm", "How often the chosen set is built and measured to confirm it.", min=1)
 ]
 
+Wait = Annotated[bool, _search("--wait", "Wait for another run on the same study instead of ending.")]
+
 DEFAULT_SAMPLER = "curves"

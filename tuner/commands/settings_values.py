@@ -143,6 +143,12 @@ def _rules() -> Iterable[str]:
     return RULE_NAMES
 
 
+def _samplers() -> Iterable[str]:
+    from tuner.search.samplers import SAMPLERS
+
+    return tuple(SAMPLERS)
+
+
 CHOICES: Mapping[str, Callable[[], Iterable[str]]] = {
     "log_kind": _log_kinds,
     "time_unit": _time_units,
@@ -152,6 +158,7 @@ CHOICES: Mapping[str, Callable[[], Iterable[str]]] = {
     "uncovered": _uncovered_actions,
     "precision": _precisions,
     "rule": _rules,
+    "sampler": _samplers,
 }
 """Keys whose value is one of a few names."""
 

@@ -25,7 +25,7 @@ class Stopped(SystemExit):
         self.saved = "nothing was measured yet"
 
     def __str__(self) -> str:
-        return f"stopped by {self.name}; {self.saved}; no document was written"
+        return f"stopped by {self.name}; {self.saved}; no document is half written"
 
 
 def listen() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from tuner.axes import Size
 from tuner.errors import BuildFailed, TunerError
 from tuner.formula import parse_formula
 from tuner.model import DTYPE_BYTES, Model, OutputSpec
-from tuner.profiles.profile import OptimizationProfile, ProfileSet
+from tuner.profiles.profile import ProfileSet
 
 GIB = 1 << 30
 
@@ -22,7 +23,7 @@ def refuse_impossible(model: Model, profiles: ProfileSet, gpu_bytes: int | None)
     if gpu_bytes is None:
         return
     for index, profile in enumerate(profiles):
-        parts = tensor_bytes(model, profile)
+        parts = tensor_bytes(model, profile.max)
         needed = sum(parts.values())
         if needed > gpu_bytes:
             sums = " + ".join(f"{name} {count}" for name, count in parts.items())
@@ -33,12 +34,12 @@ def refuse_impossible(model: Model, profiles: ProfileSet, gpu_bytes: int | None)
             )
 
 
-def tensor_bytes(model: Model, profile: OptimizationProfile) -> dict[str, int]:
-    """Bytes of every input, and of every output whose shape follows, at the profile's max."""
-    shapes = model.tensor_shapes(profile.max)
+def tensor_bytes(model: Model, size: Size) -> dict[str, int]:
+    """Bytes of every input, and of every output whose shape follows from the size."""
+    shapes = model.tensor_shapes(size)
     sizes = {t.name: _bytes(shapes[t.name], t.dtype) for t in model.inputs}
     for output in model.outputs:
-        shape = output_shape(output, profile.max.as_dict())
+        shape = output_shape(output, size.as_dict())
         if None not in shape:
             sizes[output.name] = _bytes(tuple(d for d in shape if d is not None), output.dtype)
     return sizes

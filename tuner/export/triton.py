@@ -52,7 +52,8 @@ def _profile_field(facts: TritonFacts) -> str:
 
 
 def _instance_group(facts: TritonFacts) -> str:
-    return f"instance_group {{\n  count: 1\n  kind: KIND_GPU\n  {_profile_field(facts)}\n}}"
+    count = f"count: {facts.instance_count}"
+    return f"instance_group {{\n  {count}\n  kind: KIND_GPU\n  {_profile_field(facts)}\n}}"
 
 
 def _batching_fields(facts: TritonFacts) -> Iterator[tuple[str, str | None]]:

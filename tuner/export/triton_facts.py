@@ -44,6 +44,7 @@ class TritonFacts:
     profile_count: int
     preferred_batch_sizes: tuple[int, ...]
     queue_delay_us: int | None
+    instance_count: int
     set_text: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -80,6 +81,7 @@ def triton_facts(document: ProfileDocument, options: ExportOptions) -> TritonFac
         profile_count=len(found),
         preferred_batch_sizes=_preferred(found, batch, largest, document.batcher),
         queue_delay_us=_queue_delay(document.batcher, options),
+        instance_count=1 if document.batcher is None else document.batcher.instance_count,
         set_text=_set_text(found),
         notes=tuple(notes),
     )

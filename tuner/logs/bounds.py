@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tuner.axes import LARGEST_DIMENSION
-from tuner.logs.numbers import Int64Array, Limits, whole_number
+from tuner.logs.numbers import Int64Array, Limits, plain_values, whole_number
 from tuner.logs.reasons import FINE, ReasonCodes
 
 OPEN_BOUND = LARGEST_DIMENSION + 1
@@ -21,7 +21,7 @@ _LIMITS = Limits(least=0)
 
 def bounds(column: Any) -> tuple[Int64Array, ReasonCodes | None]:
     """Bounds of shape (rows,); a bound between two whole numbers is the lower one, since sizes are whole."""
-    values = column if isinstance(column, list) else column.to_pylist()
+    values = column if isinstance(column, list) else plain_values(column)
     if not values:
         return np.zeros(0, np.int64), None
     pairs = np.array([_bound(value) for value in values], dtype=np.int64)

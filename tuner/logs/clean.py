@@ -20,7 +20,7 @@ from tuner.logs.axis_column import AxisColumn
 from tuner.logs.block import Block
 from tuner.logs.bounds import bounds
 from tuner.logs.columns import FileColumns
-from tuner.logs.numbers import Int64Array, Limits, is_text, whole_numbers
+from tuner.logs.numbers import Int64Array, Limits, is_text, plain_values, whole_numbers
 from tuner.logs.reasons import FINE, ReasonCodes, first_reasons
 from tuner.logs.shape_columns import ShapeColumn
 from tuner.logs.shapes import Rank, shape_elements, shape_rows
@@ -144,7 +144,7 @@ def _element(raw: Any, place: int) -> Any:
 def _element_of_texts(raw: Any, place: int) -> Any:
     """One element of lists that are written as text, `[4, 8]` or `4x8`."""
     encoded = pc.dictionary_encode(raw)
-    lists = [shape_elements(text) or [] for text in encoded.dictionary.to_pylist()]
+    lists = [shape_elements(text) or [] for text in plain_values(encoded.dictionary)]
     picked = [str(elements[place]) if place < len(elements) else None for elements in lists]
     return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(picked, pa.string()))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
 from pyarrow import fs
 
 from tuner.logs.block import Block
@@ -19,7 +20,7 @@ from tuner.logs.log_file import Piece, Refused, Wanted, known_names
 from tuner.logs.sources import Source
 
 _BATCH_ROWS = 1 << 17
-_LONGEST_LINE_BYTES = 32 << 20
+_LONGEST_LINE_BYTES = 8 << 20
 _CHUNK_BYTES = 1 << 20
 _THREADS = 2
 
@@ -33,7 +34,10 @@ def can_read_fast(source: Source, compression: str | None, layout: Layout) -> bo
 
 
 def fast_pieces(source: Source, layout: Layout, bytes_per_line: float, wanted: Wanted) -> Iterator[Piece]:
-    """Raises Refused where a line is no JSON object, blank or too long; `bytes_per_line` is an estimate."""
+    """Raises Refused where a line is no JSON object or too long; `bytes_per_line` is an estimate.
+
+    DuckDB passes blank lines over: behind one, numbers of rows are not those of lines.
+    """
     import duckdb
 
     places = {name: layout[name] for name in known_names(wanted.names, layout)}
@@ -46,19 +50,18 @@ def fast_pieces(source: Source, layout: Layout, bytes_per_line: float, wanted: W
             for batch in relation.to_arrow_reader(_BATCH_ROWS):
                 yield partial(_block, batch, (row, bytes_per_line), places)
                 row += batch.num_rows
-        if row != _line_count(source):
-            raise Refused(source.name)  # DuckDB passes blank lines over, which shifts the numbers of rows
-    except duckdb.Error as error:
+    except (duckdb.Error, pa.ArrowException, OSError) as error:  # behind the first batch, Arrow passes it on
         raise Refused(source.name) from error
 
 
-def _line_count(source: Source) -> int:
+def has_line_count(source: Source, row_count: int) -> bool:
+    """Whether there are as many lines as rows, so that numbers of rows are those of lines; reads the file."""
     count, last = 0, b"\n"
     with reading(source), source.filesystem.open_input_stream(source.path, compression=None) as stream:
         while chunk := stream.read(_CHUNK_BYTES):
             count += bytes(chunk).count(b"\n")
             last = chunk[-1:]
-    return count + (last != b"\n")
+    return count + (last != b"\n") == row_count
 
 
 _QUERY = f"""

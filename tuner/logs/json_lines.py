@@ -18,9 +18,10 @@ import pyarrow.json as pj
 
 from tuner.errors import DamagedFile
 from tuner.logs.block import Block, Column
-from tuner.logs.fast_lines import can_read_fast, fast_pieces
+from tuner.logs.fast_lines import can_read_fast, fast_pieces, has_line_count
 from tuner.logs.file_start import START_BYTES, FileStart, PlainBytes, plain_bytes, reading
 from tuner.logs.layout import Layout, Place, layout_of_objects, take_column, take_value
+from tuner.logs.line_span import LONG_FILE_BYTES, line_span
 from tuner.logs.log_file import LogFile, Piece, Spans, Wanted, known_names
 from tuner.logs.record_forms import is_record_form
 from tuner.logs.sources import Source
@@ -40,14 +41,26 @@ def open_json_lines(source: Source, start: FileStart) -> LogFile | None:
         return None
     layout = layout_of_objects(objects)
     pieces = partial(_pieces, source, start.compression, layout)
-    fast = None
+    fast, bytes_per_line = None, 1 + sum(map(len, sample)) / len(sample)
     if can_read_fast(source, start.compression, layout):
-        fast = partial(fast_pieces, source, layout, 1 + sum(map(len, sample)) / len(sample))
+        fast = partial(fast_pieces, source, layout, bytes_per_line)
+    is_long = start.compression is None and source.byte_count > LONG_FILE_BYTES
     spans = None
     if start.compression is None:
         blocks = -(-source.byte_count // BLOCK_BYTES)
         spans = Spans(blocks, BLOCK_BYTES, partial(LineSpan, source, layout), are_numbered=False)
-    return LogFile(source, "json lines", layout, pieces, row_word="line", fast_pieces=fast, spans=spans)
+    return LogFile(
+        source,
+        "json lines",
+        layout,
+        pieces,
+        row_word="line",
+        fast_pieces=fast,
+        has_fast_numbers=partial(has_line_count, source),
+        row_count=round(source.byte_count / bytes_per_line) if is_long else None,
+        time_span=partial(line_span, source, layout, sample[:1]) if is_long else None,
+        spans=spans,
+    )
 
 
 def _sample(source: Source, start: FileStart) -> list[bytes]:

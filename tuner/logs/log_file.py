@@ -63,7 +63,10 @@ class LogFile:
 
     `pieces` raises DamagedFile as soon as a part is found broken; nothing of the file counts then.
     `fast_pieces`, where there is one, may raise Refused at any point; `pieces` then has to read the file.
-    `row_count` and `time_span` (first and last microsecond) are known of files with statistics.
+    So it has to where row numbers matter and `has_fast_numbers`, given the number of rows, says that those of
+    `fast_pieces` are not right.
+    `row_count` and `time_span` (first and last microsecond) are known of files with statistics, and guesses
+    of long JSON Lines.
     `spans` is None for a file that only one reader can read.
     """
 
@@ -74,6 +77,7 @@ class LogFile:
     row_word: str = "row"
     metadata: dict[str, str] | None = None
     fast_pieces: Callable[[Wanted], Iterator[Piece]] | None = None
+    has_fast_numbers: Callable[[int], bool] | None = None
     row_count: int | None = None
     time_span: Callable[[Wanted], tuple[int, int] | None] | None = None
     spans: Spans | None = None

@@ -107,6 +107,15 @@ def is_text(kind: pa.DataType) -> bool:
     )  # fmt: skip
 
 
+def plain_values(column: pa.Array) -> list[Any]:
+    """The values as Python objects; texts that are no UTF-8, which damaged files hold, come as bytes."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        values = column.cast(pa.binary()).to_pylist()
+    return values
+
+
 def _integer_texts(column: pa.Array) -> pa.Array | None:
     """The integers that all texts are; None where any is something else, such as a hexadecimal one."""
     try:
@@ -154,7 +163,7 @@ def _from_floats(column: pa.Array, limits: Limits) -> tuple[Int64Array, ReasonCo
 
 
 def _from_dictionary(column: pa.DictionaryArray, limits: Limits) -> tuple[Int64Array, ReasonCodes | None]:
-    distinct, distinct_codes = _from_objects(column.dictionary.to_pylist(), limits)
+    distinct, distinct_codes = _from_objects(plain_values(column.dictionary), limits)
     distinct = np.append(distinct, 0)
     lookup = np.append(distinct_codes if distinct_codes is not None else np.zeros(len(distinct) - 1), 0)
     lookup = lookup.astype(np.uint8)

@@ -131,10 +131,16 @@ def _group_span(details: Any, wanted: Wanted) -> _GroupSpan | None:
     columns = (details.column(place) for place in range(details.num_columns))
     column = next((column for column in columns if column.path_in_schema == wanted.time), None)
     statistics = None if column is None else column.statistics
-    if statistics is None or not statistics.has_min_max or isinstance(statistics.min, (str, bytes)):
+    if statistics is None or not statistics.has_min_max:
         return None
-    first, first_unit = read_time(statistics.min, wanted.time_unit)
-    last, last_unit = read_time(statistics.max, wanted.time_unit)
+    try:
+        least, largest = statistics.min, statistics.max
+    except UnicodeDecodeError:  # texts of a damaged footer
+        return None
+    if isinstance(least, (str, bytes)):
+        return None
+    first, first_unit = read_time(least, wanted.time_unit)
+    last, last_unit = read_time(largest, wanted.time_unit)
     if NO_TIME in (first, last) or first_unit != last_unit:
         return None
     return _GroupSpan(first, last, not statistics.null_count)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tuner.logs import reasons
-from tuner.logs.numbers import Int64Array, Limits, whole_number, whole_numbers
+from tuner.logs.numbers import Int64Array, Limits, plain_values, whole_number, whole_numbers
 from tuner.logs.reasons import FINE, ReasonCodes
 
 _SHAPE_TEXT = re.compile(r"[\[(]?\s*([^\[\]()]*?)\s*[\])]?")
@@ -63,7 +63,7 @@ def _from_lists(column: pa.Array, rank: Rank) -> tuple[Int64Array, ReasonCodes]:
 
 
 def _from_dictionary(column: Any, rank: Rank) -> tuple[Int64Array, ReasonCodes]:
-    dims, codes = _from_objects([*column.dictionary.to_pylist(), None], rank)
+    dims, codes = _from_objects([*plain_values(column.dictionary), None], rank)
     rows = column.indices.fill_null(len(codes) - 1).to_numpy(zero_copy_only=False).astype(np.int64)
     return dims[rows], codes[rows]
 

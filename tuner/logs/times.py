@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tuner.errors import TunerError
-from tuner.logs.numbers import Int64Array, is_text
+from tuner.logs.numbers import Int64Array, is_text, plain_values
 
 NO_TIME = np.iinfo(np.int64).min
 TIME_UNITS = {"s": 1_000_000.0, "ms": 1_000.0, "us": 1.0, "ns": 0.001}
@@ -134,7 +134,7 @@ def _from_numbers(column: pa.Array, unit: str | None) -> Times:
     if pa.types.is_floating(column.type):
         values = column.fill_null(np.nan).to_numpy(zero_copy_only=False).astype(np.float64)
         return _from_floats(values, unit, int(np.isnan(values).sum()) - column.null_count)
-    return _from_objects(column.to_pylist(), unit)
+    return _from_objects(plain_values(column), unit)
 
 
 def _only_unit(least: float, largest: float, unit: str | None) -> str | None:
@@ -169,10 +169,11 @@ def _from_floats(values: np.ndarray[Any, np.dtype[np.float64]], unit: str | None
 
 
 def _from_texts(column: pa.Array, unit: str | None) -> Times:
-    try:
-        column = column.cast(pa.large_string())
-    except pa.ArrowInvalid:  # no UTF-8
-        return _from_objects(column.to_pylist(), unit)
+    if not pa.types.is_string(column.type):
+        try:
+            column = column.cast(pa.large_string())
+        except pa.ArrowInvalid:  # no UTF-8
+            return _from_objects(plain_values(column), unit)
     empty = pc.equal(column, "")
     if pc.any(empty).as_py():
         column = pc.if_else(empty, None, column)
@@ -180,7 +181,7 @@ def _from_texts(column: pa.Array, unit: str | None) -> Times:
         try:
             return _from_numbers(column.cast(pa.int64()), unit)
         except pa.ArrowInvalid:
-            return _from_objects(column.to_pylist(), unit)
+            return _from_objects(plain_values(column), unit)
     for kind, is_zoneless in ((pa.timestamp("us", "UTC"), False), (pa.timestamp("us"), True),
                               (pa.timestamp("ns", "UTC"), False), (pa.timestamp("ns"), True)):  # fmt: skip
         try:
@@ -189,12 +190,12 @@ def _from_texts(column: pa.Array, unit: str | None) -> Times:
             continue
         times = _from_timestamps(read)
         return Times(times.us, has_zoneless=is_zoneless and column.null_count < len(column))
-    return _from_objects(column.to_pylist(), unit)
+    return _from_objects(plain_values(column), unit)
 
 
 def _starts_with_number(column: pa.Array) -> bool:
     present = column.drop_null() if column.null_count else column
-    return bool(len(present)) and str(present[0]).strip().isdigit()
+    return bool(len(present)) and str(plain_values(present[:1])[0]).strip().isdigit()
 
 
 def _from_objects(column: Sequence[Any], unit: str | None) -> Times:

@@ -25,6 +25,7 @@ from tuner.measurements.measure_wire import MeasureJob
 from tuner.measurements.measurement import BuiltEngine, Measurement
 from tuner.measurements.measuring import SwitchCosts, Visiting
 from tuner.measurements.outputs import OutputError, wrong_outputs
+from tuner.measurements.recorded import switch_ms
 from tuner.measurements.records import Records
 from tuner.measurements.runner import ContextsTiming, SizeTask
 from tuner.model import Model
@@ -97,6 +98,12 @@ class Bench:
             and engine.spec == self.spec(engine.spec.profiles)
         ]
 
+    def switch_ms(self) -> float | None:
+        """What changing the profile costs in this bench's engines of several; None where none was timed."""
+        engines = self.store.engines(self.model.content_hash)
+        several = [e for e in engines if e.spec == self.spec(e.spec.profiles)]
+        return switch_ms(several, several[0].spec) if several else None
+
     def recorded(self, engine: BuiltEngine) -> RecordedEngine:
         return RecordedEngine(engine, tuple(self.store.measurements(engine.spec.key, engine.repeat)))
 
@@ -132,6 +139,8 @@ class Bench:
                 plan_bytes=built.plan_bytes,
                 device_memory_bytes=built.device_memory_bytes,
                 plan_digest=built.plan_digest,
+                workspace_bytes=built.workspace_bytes,
+                timing_cache=built.timing_cache,
             )
             self.tools.plans.trim(plan_path)
             if built.timing_cache.startswith("refused"):
@@ -150,10 +159,8 @@ class Bench:
         known = {(m.profile_index, m.size) for m in usable}
         return [place for place in dict.fromkeys(places) if place not in known]
 
-    def time(
-        self, engine: BuiltEngine, places: Sequence[Place], heaviest: Sequence[Place] = ()
-    ) -> SwitchCosts | None:
-        """Time the places that are missing, storing each at once; what changes cost, if anything was timed.
+    def time(self, engine: BuiltEngine, places: Sequence[Place], heaviest: Sequence[Place] = ()) -> None:
+        """Time the places that are missing, storing each at once, and then what changes cost.
 
         Where outputs are verified, it is at the min, opt and max of each profile and at the heaviest places.
 
@@ -161,11 +168,10 @@ class Bench:
         """
         missing = self.missing(engine, places)
         if not missing:
-            return None
+            return
         self._check_plan(engine)
         errors: list[OutputError] = []
         pending: list[Measurement] = []
-        costs: SwitchCosts | None = None
         for answer in self.tools.measurer.measure(self._job(engine, missing, heaviest)):
             if isinstance(answer, OutputError):
                 errors.append(answer)
@@ -173,17 +179,17 @@ class Bench:
                 self._check_outputs(errors)
                 pending = self._store_complete(engine, [*pending, answer])
             elif isinstance(answer, SwitchCosts):
-                costs = answer
+                self.store.add_switch_costs(engine.spec.key, engine.repeat, answer)
         self._check_outputs(errors)
         self.store.add_measurements(engine.spec.key, engine.repeat, pending)
-        return costs
 
-    def swept(self, profiles: ProfileSet, places: Sequence[Place]) -> tuple[BuiltEngine, SwitchCosts | None]:
+    def swept(self, profiles: ProfileSet, places: Sequence[Place]) -> BuiltEngine:
         """The newest build of a set, timed at these places; EngineError where either fails."""
         engine = self.built(self.spec(profiles))
         if not engine.is_built:
             raise BuildFailed(engine.reason or "not known", engine.outcome)
-        return engine, self.time(engine, places)
+        self.time(engine, places)
+        return self.builds(engine.spec)[-1]  # with what changes were found to cost
 
     def time_contexts(self, engine: BuiltEngine, size: Size, counts: Sequence[int]) -> list[ContextsTiming]:
         """One size in several execution contexts at once; the engine has that many equal profiles."""

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from tuner.axes import Size
 from tuner.errors import BuildFailed, EngineError
 from tuner.measurements.bench import Bench
+from tuner.measurements.cache_saving import cache_saving
 from tuner.measurements.flat_parquet import RecordedEngine
 from tuner.measurements.grid import LARGEST_ERROR, choose_grid, interpolation_error, refined
 from tuner.measurements.measurement import BuiltEngine, Mode
-from tuner.measurements.recorded import measured_profile
+from tuner.measurements.recorded import measured_profile, workspace_needed
 from tuner.measurements.source import PRUNED, FailedProfile, MeasuredProfile, SourceFacts, Stop
 from tuner.model import Model
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
@@ -61,6 +62,7 @@ class BuiltSource:
         self._spent = {e.spec.key for e in bench.failures()}
         self._known: dict[OptimizationProfile, MeasuredProfile | FailedProfile] = {}
         self._interpolation_errors: dict[OptimizationProfile, float] = {}
+        self._confirmed: list[BuiltEngine] = []
 
     @property
     def model(self) -> Model:
@@ -80,6 +82,9 @@ class BuiltSource:
             build_count=len(engines),
             measurement_count=sum(len(used.measurements) for used in self._used.values()),
             interpolation_error=max(self._interpolation_errors.values(), default=None),
+            switch_ms=self._bench.switch_ms(),
+            workspace_bytes=workspace_needed([*engines, *self._confirmed]),
+            cache_saving=cache_saving(engines),
         )
 
     def candidates(self) -> Sequence[OptimizationProfile] | None:
@@ -126,8 +131,9 @@ class BuiltSource:
         for engine in engines:
             if not engine.is_built:
                 raise BuildFailed(engine.reason or "not known", engine.outcome)
-            for index, profile in enumerate(profiles):
-                self._fill_in(engine, choose_grid(self._histogram, profile).sizes, index)
+            # All in one go: so what a change of profile costs is seen too.
+            self._fill_in(engine, [choose_grid(self._histogram, profile).sizes for profile in profiles])
+        self._confirmed += engines
         recorded = [bench.recorded(engine) for engine in engines]
         return [
             measured_profile(
@@ -184,7 +190,7 @@ class BuiltSource:
             -counts.get(tuple(row), 0) * float(np.prod(row, dtype=float)) ** 0.5 for row in sizes.tolist()
         ]
         heaviest = np.argsort(weights, kind="stable")[: max(2, len(sizes) // FIRST_PART)]
-        self._fill_in(built[-1], sizes[np.sort(heaviest)])
+        self._fill_in(built[-1], [sizes[np.sort(heaviest)]])
         recorded = [self._bench.recorded(engine) for engine in built]
         for one in recorded:  # a build counts, whatever comes of it
             self._used[f"{one.engine.spec.key}.{one.engine.repeat}"] = one
@@ -194,7 +200,7 @@ class BuiltSource:
         grid = choose_grid(self._histogram, profile)
         newest = built[-1]
         for refinement in range(REFINEMENTS + 1):
-            self._fill_in(newest, grid.sizes)
+            self._fill_in(newest, [grid.sizes])
             recorded = [self._bench.recorded(engine) for engine in built]
             measured = measured_profile(profile, recorded)
             error = interpolation_error(measured.curves[Mode.ENQUEUE], grid, self._histogram)
@@ -219,10 +225,12 @@ class BuiltSource:
             raise BuildFailed(again.reason or "not known", again.outcome)
         return [*built, again]
 
-    def _fill_in(self, engine: BuiltEngine, sizes: NDArray[np.int64], index: int = 0) -> None:
+    def _fill_in(self, engine: BuiltEngine, grids: Sequence[NDArray[np.int64]]) -> None:
+        """Time what is missing of each profile's grid, in one open engine."""
         axes = self._bench.model.axes
-        profile = engine.spec.profiles.profiles[index]
-        inside = self._histogram.where(profile.covers_rows(self._histogram.sizes))
-        heaviest = [(index, inside.size(row)) for row in inside.heaviest(VERIFIED_SIZES)]
-        places = [(index, Size(axes, tuple(row))) for row in sizes.tolist()]
+        places, heaviest = [], []
+        for index, (profile, grid) in enumerate(zip(engine.spec.profiles, grids, strict=True)):
+            inside = self._histogram.where(profile.covers_rows(self._histogram.sizes))
+            heaviest += [(index, inside.size(row)) for row in inside.heaviest(VERIFIED_SIZES)]
+            places += [(index, Size(axes, tuple(row))) for row in grid.tolist()]
         self._bench.time(engine, places, heaviest)

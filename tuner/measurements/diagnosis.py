@@ -33,7 +33,7 @@ PACKAGES: Mapping[str, Mapping[str, str]] = {
     "report": {"plotly": "plotly", "jinja2": "jinja2"},
     "batching": {"numba": "numba"},
     "postgres": {"psycopg": "psycopg"},
-    "s3": {"fsspec": "fsspec", "s3fs": "s3fs"},
+    "s3": {"fsspec": "fsspec"},
     "ray": {"ray": "ray"},
 }  # fmt: skip
 """For each extra (the first is the package itself) the name to install and the name to import."""

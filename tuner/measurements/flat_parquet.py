@@ -182,8 +182,8 @@ def import_flat(store: Store, path: str | Path) -> FlatFile:
         else:
             repeat = 1 + max((e.repeat for e in same_spec), default=-1)
             engine = dataclasses.replace(engine, repeat=repeat)
-            store.add_engine(flat.model, engine)
-            store.add_measurements(engine.spec.key, repeat, recorded.measurements)
+            # At once, so that a run which is killed here leaves no build without its measurements.
+            store.add_engine(flat.model, engine, recorded.measurements)
             same_spec.append(engine)
         stored.append(RecordedEngine(engine, recorded.measurements))
     return FlatFile(flat.model, tuple(stored))

@@ -60,7 +60,8 @@ class Measurement:
 
     `summary` is GPU compute time in the given mode. `first_run_ms` is host time of the first run after
     the size was set. `h2d_ms`, `d2h_ms` and `enqueue_ms` are medians in trtexec's sense; None where they
-    were not taken. `samples_ms` are the raw samples where they are at hand.
+    were not taken. `utilisation` (0 to 1) is what NVML says at the end of a visit of the size, the median
+    over visits. `samples_ms` are the raw samples where they are at hand.
     """
 
     profile_index: int
@@ -72,6 +73,7 @@ class Measurement:
     h2d_ms: float | None = None
     d2h_ms: float | None = None
     enqueue_ms: float | None = None
+    utilisation: float | None = None
     samples_ms: tuple[float, ...] = ()
     caveats: tuple[str, ...] = ()
 
@@ -87,6 +89,9 @@ class BuiltEngine:
 
     `repeat` counts builds of the same spec from 0; `outcome` is `built` or a kind of failure.
     `measured_on` is an ISO date, `source` says where the numbers came from (`measured` or a file).
+    `workspace_bytes` is the limit that the build needed, None for TensorRT's own; `timing_cache` is `none`,
+    `accepted` or `refused: reason`. `size_change_ms` and `profile_change_ms` are what the next inference
+    takes longer after another size and after another profile.
     """
 
     spec: EngineSpec
@@ -98,6 +103,10 @@ class BuiltEngine:
     plan_bytes: int | None = None
     device_memory_bytes: int | None = None
     plan_digest: str | None = None
+    workspace_bytes: int | None = None
+    timing_cache: str | None = None
+    size_change_ms: float | None = None
+    profile_change_ms: float | None = None
     measured_on: str | None = None
     source: str = "measured"
 

@@ -110,6 +110,7 @@ def _measurements(task: SizeTask, visits: _Visits, fill: str, highest: int) -> I
             gpu_states=tuple(visits.states),
             highest_clock_mhz=highest or None,
         )
+        busy = _median(state.utilisation for state in visits.states)
         yield Measurement(
             profile_index=task.profile_index,
             size=task.size,
@@ -120,6 +121,7 @@ def _measurements(task: SizeTask, visits: _Visits, fill: str, highest: int) -> I
             h2d_ms=h2d_ms,
             d2h_ms=d2h_ms,
             enqueue_ms=enqueue_ms,
+            utilisation=busy,
             samples_ms=samples,
             caveats=tuple(str(caveat) for caveat in caveats_of(about)),
         )

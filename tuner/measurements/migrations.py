@@ -12,7 +12,19 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import BigInteger, Connection, Engine, Text, insert, inspect, select, text, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    Float,
+    Text,
+    insert,
+    inspect,
+    select,
+    text,
+    update,
+)
 
 from tuner.errors import TunerError
 from tuner.measurements import tables
@@ -117,5 +129,18 @@ def _to_2(operations: Operations) -> None:
     operations.alter_column("tuner_measurements", "size", type_=Text())
 
 
-MIGRATIONS: Mapping[str, tuple[str, Callable[[Operations], None]]] = {"1": ("2", _to_2)}
+def _to_3(operations: Operations) -> None:
+    """What a build needed, what changes cost in its engine, utilisation, and contexts that share the GPU."""
+    tables.metadata.create_all(operations.get_bind(), tables=[tables.contexts])
+    operations.add_column("tuner_builds", Column("workspace_bytes", BigInteger))
+    operations.add_column("tuner_builds", Column("timing_cache", Text))
+    operations.add_column("tuner_builds", Column("size_change_ms", Float))
+    operations.add_column("tuner_builds", Column("profile_change_ms", Float))
+    operations.add_column("tuner_measurements", Column("utilisation", Float))
+
+
+MIGRATIONS: Mapping[str, tuple[str, Callable[[Operations], None]]] = {
+    "1": ("2", _to_2),
+    "2": ("3", _to_3),
+}
 """For each older version the next one and the step to it."""

@@ -42,10 +42,12 @@ def _of_store(store: Store, model: Model | None, shown: str) -> RecordedSource:
                 "one is needed: name it with --model FILE.onnx, or give --measurements FILE"
             )
         model = known[0]
-    engines = [
+    recorded = (
         RecordedEngine(engine, tuple(store.measurements(engine.spec.key, engine.repeat)))
         for engine in store.engines(model.content_hash)
-    ]
+    )
+    # A run that ended between a build and its first measurement left an engine without any.
+    engines = [one for one in recorded if one.measurements]
     if not engines:
         held = ", ".join(m.name for m in known) or "nothing"
         raise TunerError(

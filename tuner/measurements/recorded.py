@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.axes import Size
+from tuner.engines.spec import EngineSpec
 from tuner.errors import TunerError
+from tuner.measurements.cache_saving import cache_saving
 from tuner.measurements.curve import Curve
 from tuner.measurements.flat_parquet import RecordedEngine
-from tuner.measurements.measurement import Mode
+from tuner.measurements.measurement import BuiltEngine, Mode
 from tuner.measurements.source import FailedProfile, MeasuredProfile, SourceFacts, Stop
 from tuner.model import Model
 from tuner.profiles.profile import OptimizationProfile
@@ -25,11 +27,12 @@ class RecordedSource:
     """
 
     def __init__(self, model: Model, engines: Iterable[RecordedEngine]) -> None:
-        alone = [e for e in engines if e.engine.is_built and len(e.engine.spec.profiles) == 1]
+        built = [e for e in engines if e.engine.is_built]
+        alone = [e for e in built if len(e.engine.spec.profiles) == 1]
         if not alone:
             raise TunerError(f"no engine of {model.name} with a single profile was recorded")
         self.model = model
-        self.facts = _facts(alone)
+        self.facts = _facts(alone, [e.engine for e in built])
         by_profile: dict[OptimizationProfile, list[RecordedEngine]] = {}
         for engine in alone:
             by_profile.setdefault(engine.engine.spec.profiles.profiles[0], []).append(engine)
@@ -58,7 +61,7 @@ class RecordedSource:
         return self._measured[max(fitting, key=_width)]
 
 
-def _facts(engines: Sequence[RecordedEngine]) -> SourceFacts:
+def _facts(engines: Sequence[RecordedEngine], built: Sequence[BuiltEngine]) -> SourceFacts:
     specs = [recorded.engine.spec for recorded in engines]
     origins = {(s.environment, s.precision, s.builder_options) for s in specs}
     if len(origins) > 1:
@@ -75,7 +78,26 @@ def _facts(engines: Sequence[RecordedEngine]) -> SourceFacts:
         measured_on=max((e.engine.measured_on for e in engines if e.engine.measured_on), default=None),
         build_count=len(engines),
         measurement_count=sum(len(e.measurements) for e in engines),
+        switch_ms=switch_ms(built, specs[0]),
+        workspace_bytes=workspace_needed(built),
+        cache_saving=cache_saving(e.engine for e in engines),
     )
+
+
+def workspace_needed(engines: Iterable[BuiltEngine]) -> int | None:
+    """The largest workspace limit that any of the builds needed; None where TensorRT had its own."""
+    return max((e.workspace_bytes for e in engines if e.workspace_bytes is not None), default=None)
+
+
+def switch_ms(engines: Iterable[BuiltEngine], like: EngineSpec) -> float | None:
+    """What changing the profile costs in engines of the same making, their median; None where none knows.
+
+    Where noise made a change look like a gain it costs nothing.
+    """
+    making = (like.environment, like.precision, like.builder_options)
+    specs = ((e, (e.spec.environment, e.spec.precision, e.spec.builder_options)) for e in engines)
+    found = _median(engine.profile_change_ms for engine, own in specs if own == making)
+    return None if found is None else max(0.0, found)
 
 
 def _width(profile: OptimizationProfile) -> tuple[float, tuple[int, ...]]:

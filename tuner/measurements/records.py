@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tuner.measurements.measurement import BuiltEngine, Measurement
+from tuner.measurements.measuring import SwitchCosts
 from tuner.model import Model
 
 
@@ -17,6 +18,9 @@ class Records(Protocol):
 
     def add_measurements(self, key: str, repeat: int, measurements: Sequence[Measurement]) -> int:
         """Append timed sizes of one build; those stored before are kept. Returns how many were new."""
+
+    def add_switch_costs(self, key: str, repeat: int, costs: SwitchCosts) -> None:
+        """Keep what changes cost in one build's engine; what these costs do not know stays as it was."""
 
     def engines(self, model_hash: str | None = None) -> list[BuiltEngine]:
         """All builds in the order in which they were stored, of one model where its hash is given."""

@@ -6,13 +6,15 @@ ran on) or when it has not been heard of for `SILENT_S`.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import os
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +27,8 @@ from tuner.measurements import tables
 
 HEARTBEAT_S = 15.0
 SILENT_S = 180.0
+PAUSE_S = 1.0
+"""Between two looks at whether the run that is waited for has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +76,20 @@ def _now_s() -> float:
 
 
 @contextmanager
-def holding_study(engine: Engine, study: str) -> Iterator[Run]:
+def holding_study(engine: Engine, study: str, *, waits: bool = False) -> Iterator[Run]:
     """Hold a study as long as the block runs; the database is told at intervals that we are alive.
 
-    Raises TunerError where a living run holds it. A dead run's claim is taken over.
+    Where a living run holds it, wait until it has ended, or raise TunerError. A dead run's claim is taken
+    over.
     """
     pid = os.getpid()
     run = Run(uuid.uuid4().hex, study, socket.gethostname(), pid, _process_start(pid) or "", _now_s())
     tables.runs.create(engine, checkfirst=True)
-    _claim(engine, run)
+    while (holder := _claim(engine, run)) is not None:
+        if not waits:
+            raise TunerError(_held(holder))
+        time.sleep(PAUSE_S)
+        run = dataclasses.replace(run, last_seen_s=_now_s())
     ended = threading.Event()
     heart = threading.Thread(target=_beat, args=(engine, run, ended), daemon=True)
     heart.start()
@@ -89,39 +98,33 @@ def holding_study(engine: Engine, study: str) -> Iterator[Run]:
     finally:
         ended.set()
         heart.join()
-        with engine.begin() as connection:
+        # Where the database is gone the claim stays, and counts as dead from now on.
+        with suppress(SQLAlchemyError), engine.begin() as connection:
             connection.execute(delete(tables.runs).where(tables.runs.c.run_id == run.run_id))
 
 
-def _claim(engine: Engine, run: Run) -> None:
+def _claim(engine: Engine, run: Run) -> Run | None:
+    """Take the study, or return the living run that holds it."""
     try:
         with engine.begin() as connection:
             holder = run_on(connection, run.study)
-            if holder is not None and not holder.is_alive(run.last_seen_s):
+            if holder is not None and holder.is_alive(run.last_seen_s):
+                return holder
+            if holder is not None:
                 connection.execute(delete(tables.runs).where(tables.runs.c.run_id == holder.run_id))
-            elif holder is not None:
-                raise TunerError(_held(holder))
             # The study is unique in the table: of two that come this far at once, one fails here.
-            connection.execute(
-                insert(tables.runs).values(
-                    run_id=run.run_id,
-                    study=run.study,
-                    host=run.host,
-                    pid=run.pid,
-                    process=run.process,
-                    last_seen_s=run.last_seen_s,
-                )
-            )
-    except IntegrityError as error:
+            connection.execute(insert(tables.runs).values(**dataclasses.asdict(run)))
+    except IntegrityError:
         with engine.connect() as connection:
-            raise TunerError(_held(run_on(connection, run.study))) from error
+            holder = run_on(connection, run.study)
+        return holder or _claim(engine, run)  # the one that was faster may have ended already
+    return None
 
 
-def _held(holder: Run | None) -> str:
-    who = f" ({holder})" if holder else ""
+def _held(holder: Run) -> str:
     return (
-        f"another run works on this very study{who}; wait until it has ended, or ask for another one with "
-        "--seed or --store"
+        f"another run works on this very study ({holder}); wait for it with --wait, or ask for another one "
+        "with --seed or --store"
     )
 
 
@@ -134,6 +137,8 @@ def run_on(connection: Connection, study: str) -> Run | None:
 
 
 def _beat(engine: Engine, run: Run, ended: threading.Event) -> None:
+    if engine.url.database in (None, "", ":memory:"):
+        return  # nobody else can see this database
     while not ended.wait(HEARTBEAT_S):
         try:
             with engine.begin() as connection:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tuner.engines.spec import Environment
 from tuner.errors import TunerError
+from tuner.measurements.cache_saving import CacheSaving
 from tuner.measurements.curve import Curve
 from tuner.measurements.measurement import Mode
 from tuner.model import Model
@@ -60,6 +61,7 @@ class SourceFacts:
     `interpolation_error` is the worst profile's mean relative error, weighted by traffic, at sizes that were
     timed to check it.
     `switch_ms` is what it costs to serve a request with another profile than the one before it.
+    `workspace_bytes` is the largest workspace limit that a build needed, None for TensorRT's own.
     """
 
     origin: str
@@ -71,6 +73,8 @@ class SourceFacts:
     measurement_count: int
     interpolation_error: float | None = None
     switch_ms: float | None = None
+    workspace_bytes: int | None = None
+    cache_saving: CacheSaving | None = None
 
 
 Stop = Callable[[Curve], str | None]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select
+from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from tuner.axes import Size
@@ -25,6 +25,7 @@ from tuner.measurements.connecting import (
     url_without_password,
 )
 from tuner.measurements.measurement import BuiltEngine, Measurement, Mode, Summary, is_contended
+from tuner.measurements.measuring import SwitchCosts
 from tuner.measurements.migrations import prepare
 from tuner.model import Model
 from tuner.model_inputs import inputs_as_json, model_from_metadata
@@ -37,10 +38,11 @@ Result = TypeVar("Result")
 _ENVIRONMENT = ("gpu", "tensorrt", "flavour", "driver", "cuda", "clock_policy")
 _ENGINE = (
     *("name", "repeat", "outcome", "reason", "build_s", "plan_bytes", "device_memory_bytes"),
-    *("plan_digest", "measured_on", "source"),
+    *("plan_digest", "workspace_bytes", "timing_cache", "size_change_ms", "profile_change_ms"),
+    *("measured_on", "source"),
 )
 _SUMMARY = tuple(f.name for f in dataclasses.fields(Summary))
-_TIMES = ("first_run_ms", "h2d_ms", "d2h_ms", "enqueue_ms")
+_TIMES = ("first_run_ms", "h2d_ms", "d2h_ms", "enqueue_ms", "utilisation")
 
 
 class Store:
@@ -85,8 +87,11 @@ class Store:
                     raise store_error(self.url, error) from error
         raise AssertionError("the last attempt returns or raises")
 
-    def add_engine(self, model: Model, engine: BuiltEngine) -> None:
-        """Append one build's outcome. The same spec and repeat stored before is kept as it was."""
+    def add_engine(self, model: Model, engine: BuiltEngine, measurements: Sequence[Measurement] = ()) -> None:
+        """Append one build's outcome and, at the same moment, what was measured of it already.
+
+        The same spec and repeat stored before is kept as it was.
+        """
         row = {
             "key": engine.spec.key,
             "model_name": model.name,
@@ -104,6 +109,8 @@ class Store:
         def add(connection: Connection) -> None:
             if _found_build(connection, engine.spec.key, engine.repeat) is None:
                 connection.execute(insert(tables.builds).values(row))
+            if measurements:
+                self._add_measurements(connection, (engine.spec.key, engine.repeat), measurements)
 
         self.write(add)
 
@@ -113,16 +120,31 @@ class Store:
         Those stored before are kept, unless they were disturbed by others and the new ones were not.
         """
 
-        def add(connection: Connection) -> int:
-            build_id = self._build_id(connection, key, repeat)
-            known = _known_places(connection, build_id)
-            better = [m for m in measurements if known.get(_place(m)) and not m.is_contended]
-            _forget(connection, build_id, {_place(m) for m in better})
-            new = [*better, *(m for m in measurements if _place(m) not in known)]
-            _insert_measurements(connection, build_id, new)
-            return len(new)
+        return self.write(lambda connection: self._add_measurements(connection, (key, repeat), measurements))
 
-        return self.write(add)
+    def _add_measurements(
+        self, connection: Connection, build: tuple[str, int], measurements: Sequence[Measurement]
+    ) -> int:
+        build_id = self._build_id(connection, *build)
+        known = _known_places(connection, build_id)
+        better = [m for m in measurements if known.get(_place(m)) and not m.is_contended]
+        _forget(connection, build_id, {_place(m) for m in better})
+        new = [*better, *(m for m in measurements if _place(m) not in known)]
+        _insert_measurements(connection, build_id, new)
+        return len(new)
+
+    def add_switch_costs(self, key: str, repeat: int, costs: SwitchCosts) -> None:
+        """Keep what changes cost in one build's engine; what these costs do not know stays as it was."""
+        told = {"size_change_ms": costs.size_ms, "profile_change_ms": costs.profile_ms}
+        known = {name: value for name, value in told.items() if value is not None}
+
+        def add(connection: Connection) -> None:
+            build_id = self._build_id(connection, key, repeat)
+            if known:
+                changed = update(tables.builds).where(tables.builds.c.id == build_id)
+                connection.execute(changed.values(known))
+
+        self.write(add)
 
     def _build_id(self, connection: Connection, key: str, repeat: int) -> int:
         found = _found_build(connection, key, repeat)

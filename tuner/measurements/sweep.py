@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.axes import Size
+from tuner.engines.memory_need import tensor_bytes
 from tuner.errors import TunerError
 from tuner.measurements.measurement import Measurement, Mode
 from tuner.model import Model
@@ -22,7 +23,11 @@ _RANGE = re.compile(r"(\d+)(?:\.\.(\d+)(?::(\d+))?)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRow:
-    """One size of the performance curve: latencies in ms, throughput in work units per GPU second."""
+    """One size of the performance curve: latencies in ms, throughput in work units per GPU second.
+
+    `io_bytes` are its inputs and outputs, `memory_bytes` those and the memory of an execution context; None
+    where the engine does not tell that. `utilisation` is NVML's, 0 to 1.
+    """
 
     size: Size
     p50_ms: float
@@ -33,6 +38,8 @@ class SweepRow:
     d2h_ms: float | None
     enqueue_ms: float | None
     io_bytes: int
+    memory_bytes: int | None
+    utilisation: float | None
     caveats: tuple[str, ...]
 
     @property
@@ -82,14 +89,21 @@ def sweep_profile(sizes: Sequence[Size], opt: Size | None) -> OptimizationProfil
     return OptimizationProfile(low, opt or high, high)
 
 
-def sweep_rows(model: Model, measurements: Sequence[Measurement], sizes: Sequence[Size]) -> list[SweepRow]:
-    """The curve in the order of the sizes; a size without a measurement is left out."""
+def sweep_rows(
+    model: Model, timed: tuple[int | None, Sequence[Measurement]], sizes: Sequence[Size]
+) -> list[SweepRow]:
+    """The curve in the order of the sizes; a size without a measurement is left out.
+
+    `timed` are the bytes of an execution context of the engine, and its measurements.
+    """
+    context_bytes, measurements = timed
     by_place = {(m.size, m.mode): m for m in measurements}
     rows = []
     for size in sizes:
         enqueued, replayed = by_place.get((size, Mode.ENQUEUE)), by_place.get((size, Mode.CUDA_GRAPH))
         if enqueued is None:
             continue
+        io_bytes = sum(tensor_bytes(model, size).values())
         rows.append(
             SweepRow(
                 size=size,
@@ -100,7 +114,9 @@ def sweep_rows(model: Model, measurements: Sequence[Measurement], sizes: Sequenc
                 h2d_ms=enqueued.h2d_ms,
                 d2h_ms=enqueued.d2h_ms,
                 enqueue_ms=enqueued.enqueue_ms,
-                io_bytes=model.input_bytes(size),
+                io_bytes=io_bytes,
+                memory_bytes=None if context_bytes is None else context_bytes + io_bytes,
+                utilisation=enqueued.utilisation,
                 caveats=enqueued.caveats,
             )
         )

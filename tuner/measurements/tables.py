@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 
 metadata = MetaData()
 
@@ -48,6 +48,10 @@ builds = Table(
     Column("plan_bytes", BigInteger),
     Column("device_memory_bytes", BigInteger),
     Column("plan_digest", String(64)),
+    Column("workspace_bytes", BigInteger),
+    Column("timing_cache", Text),
+    Column("size_change_ms", Float),
+    Column("profile_change_ms", Float),
     Column("measured_on", String(32)),
     Column("source", String(255), nullable=False),
     UniqueConstraint("key", "repeat"),
@@ -74,6 +78,7 @@ measurements = Table(
     Column("h2d_ms", Float),
     Column("d2h_ms", Float),
     Column("enqueue_ms", Float),
+    Column("utilisation", Float),
     Column("caveats", Text, nullable=False),
     UniqueConstraint("build_id", "profile_index", "size", "mode", "input_fill"),
 )
@@ -84,6 +89,20 @@ samples = Table(
     Column("measurement_id", ForeignKey("tuner_measurements.id"), primary_key=True),
     # Little-endian float64 milliseconds, one after the other.
     Column("samples_ms", LargeBinary, nullable=False),
+)
+
+# One size in several execution contexts of one engine at once.
+contexts = Table(
+    "tuner_contexts",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("build_id", ForeignKey("tuner_builds.id"), nullable=False, index=True),
+    Column("size", Text, nullable=False),
+    Column("contexts", Integer, nullable=False),
+    Column("p50_ms", Float, nullable=False),
+    Column("p99_ms", Float, nullable=False),
+    Column("inferences_per_s", Float, nullable=False),
+    UniqueConstraint("build_id", "size", "contexts"),
 )
 
 runs = Table(

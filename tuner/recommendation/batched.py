@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tuner.axes import Size
 from tuner.profiles.profile import ProfileSet
 from tuner.replay.batcher import Batcher
 from tuner.replay.calibration import Calibration
@@ -36,7 +38,8 @@ class Batching:
 
     `others` are all servers that were compared, the chosen one among them. `outcome` and `iterations` say
     how the set came to fit the sizes that the batcher makes of it. `largest_rounding` is the largest share
-    by which an axis was rounded up to a size of the table.
+    by which an axis was rounded up to a size of the table. `client_routing` says to which profile's model a
+    client sends each size it asks for; None where there is one model.
     """
 
     chosen: ServedBy
@@ -52,4 +55,5 @@ class Batching:
     cycle_count: int
     largest_rounding: float
     calibration: Calibration | None
+    client_routing: Mapping[Size, int] | None = None
     notes: tuple[str, ...] = ()

@@ -7,13 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tuner.axes import Size
 from tuner.errors import TunerError
 from tuner.measurements.curve import Curve
 from tuner.measurements.source import MeasuredProfile, ProfileSource
 from tuner.profiles.profile import ProfileSet
 from tuner.recommendation.batched import Batching, ServedBy
 from tuner.recommendation.scored import RecommendSettings
-from tuner.recommendation.servers import Field, compared_servers, served_by_nearest
+from tuner.recommendation.servers import (
+    MODEL_PER_PROFILE,
+    Entry,
+    Field,
+    compared_servers,
+    entries_of,
+    served_by_nearest,
+)
 from tuner.recommendation.single_requests import within_reach
 from tuner.replay.batcher import FIFO, Batcher
 from tuner.replay.calibration import Calibration, calibration
@@ -22,14 +30,17 @@ from tuner.replay.coverage import Coverage
 from tuner.replay.response import ResponseLimit
 from tuner.replay.service_time import executed_sizes
 from tuner.search.batching import DEFAULT_TRIALS, BatcherSpace, default_batcher, tune_jointly
+from tuner.search.client_routing import lanes_of
 from tuner.search.executed_sets import ProfileCells, profile_cells
-from tuner.search.fixed_point import BatchingProblem, FixedPoint, fixed_point
+from tuner.search.fixed_point import BatchingProblem, fixed_point
 from tuner.traffic.arrivals import Arrivals
 from tuner.traffic.traffic import HOLDOUT_SHARE, Traffic
 
 Progress = Callable[[int, int], None]
 LEAST_GAIN_OF_A_PROFILE = 0.01
 """Share of GPU time that one more profile has to save; less lies within the spread between builds."""
+LISTED_SIZES = 2_000
+"""Sizes that a client's routing lists at most, the heaviest ones."""
 FEWEST_HELD_OUT = 100
 """Requests that a holdout needs; of fewer no percentile is worth anything."""
 
@@ -63,7 +74,7 @@ class Tuned:
     coverage: Coverage
     measured: tuple[MeasuredProfile, ...]
     field: Field
-    found: FixedPoint
+    entry: Entry
     is_deployed_known: bool
 
 
@@ -88,40 +99,43 @@ def tune_batching(
     curves = [m.curve(recommend.search.mode) for m in measured]
     kept, coverage = within_reach(traffic, arrivals, curves, recommend)
     cells = _cells(kept, curves, source, batching)
-    field = Field(*_split(kept), cells, batching.contexts, batching.concurrency, batching)
+    field = field_of(_split(kept), cells, batching)
     space = _space(field, batching)
     problem = _problem(field, recommend, batching)
+    default = default_batcher(space)
     if batching.kind == "fifo":
-        found, batcher, tried, cycles = fixed_point(problem, field.server(FIFO)), FIFO, 1, 0
+        entries: Sequence[Entry] = [Entry("no batching", FIFO, fixed_point(problem, field.server(FIFO)))]
+        tried, cycles = 1, 0
     else:
         seed = recommend.search.seed
         joint = tune_jointly(problem, space, trials=batching.trials, seed=seed, progress=progress)
-        found, batcher = joint.best.found, joint.best.batcher
+        entries = entries_of(problem, field, default, joint)
         tried, cycles = len(joint.trials), joint.cycle_count
-    compared = compared_servers(field, problem, default_batcher(space), (batcher, found))
-    chosen, found = compared.chosen, compared.found
+    compared = compared_servers(field, problem, default, entries)
+    chosen, entry = compared.chosen, compared.entry
     by_profile = {m.profile: m for m in measured}
     return Tuned(
         batching=Batching(
             chosen=chosen,
             others=compared.servers,
-            server=field.server(compared.batcher),
+            server=field.server(entry.batcher),
             objective=batching.objective,
             limit=batching.limit,
             load=batching.load,
             arrival_rate_rps=kept.rate_rps * batching.load,
-            outcome=found.outcome,
-            iterations=found.iterations,
+            outcome=entry.found.outcome,
+            iterations=entry.found.iterations,
             trial_count=tried,
             cycle_count=cycles,
             largest_rounding=cells.sizes.largest_rounding(kept),
             calibration=_calibration(field, kept, space, batching),
+            client_routing=_client_routing(entry, cells, kept),
             notes=kept.notes,
         ),
         coverage=coverage,
         measured=tuple(by_profile[profile] for profile in chosen.profiles),
         field=field,
-        found=found,
+        entry=entry,
         is_deployed_known=batching.deployed is not None,
     )
 
@@ -141,6 +155,21 @@ def _cells(
     table = profile_cells(sizes, curves, source.model, nearest_opt=batching.kind == "triton")
     served = np.isfinite(table.latency_ms).sum(axis=(1, 2))
     return table.of([int(row) for row in np.flatnonzero(served == served.max())])
+
+
+def field_of(
+    parts: tuple[Arrivals, Arrivals | None], cells: ProfileCells, batching: BatchingSettings
+) -> Field:
+    """The requests to tune on and to decide by, with the server that the settings ask for."""
+    return Field(
+        tune=parts[0],
+        holdout=parts[1],
+        cells=cells,
+        contexts=batching.contexts,
+        concurrency=batching.concurrency,
+        load=batching.load,
+        limit=batching.limit,
+    )
 
 
 def _split(kept: Arrivals) -> tuple[Arrivals, Arrivals | None]:
@@ -171,6 +200,18 @@ def _problem(field: Field, recommend: RecommendSettings, batching: BatchingSetti
         exactly=recommend.profiles,
         least_gain=LEAST_GAIN_OF_A_PROFILE,
     )
+
+
+def _client_routing(entry: Entry, cells: ProfileCells, kept: Arrivals) -> dict[Size, int] | None:
+    """The heaviest sizes that are asked for, with the profile whose model they are sent to."""
+    if entry.deployment != MODEL_PER_PROFILE:
+        return None
+    counts = np.bincount(kept.size_rows, minlength=len(kept.sizes))
+    heaviest = np.sort(np.argsort(-counts, kind="stable")[: min(LISTED_SIZES, int((counts > 0).sum()))])
+    judged = entry.found.judged
+    lanes = lanes_of(cells, judged.rows, judged.executed, kept.sizes[heaviest])
+    rows = zip(kept.sizes[heaviest].tolist(), lanes.tolist(), strict=True)
+    return {Size(kept.axes, tuple(values)): lane for values, lane in rows}
 
 
 def _calibration(

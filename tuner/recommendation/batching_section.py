@@ -26,6 +26,7 @@ def batcher_settings(batching: Batching | None) -> Json | None:
         "preferred_batch_size": list(batcher.preferred_batch_size),
         "max_queue_delay_microseconds": batcher.max_queue_delay_microseconds,
         "unlike_shapes": batcher.unlike_shapes,
+        "instance_count": batching.server.contexts,
     }
 
 
@@ -54,6 +55,7 @@ def batching_section(batching: Batching | None) -> Json | None:
         },
         "largest_rounding": _rounded(batching.largest_rounding),
         "calibration": _calibration(batching),
+        "client_routing": _client_routing(batching),
         "notes": list(batching.notes),
     }
 
@@ -115,6 +117,12 @@ def _capacity(found: Capacity | None) -> Json | None:
         "rate_rps": _rounded(found.rate_rps),
         "interval_rps": [_rounded(bound) for bound in found.interval_rps],
     }
+
+
+def _client_routing(batching: Batching) -> list[Json] | None:
+    if batching.client_routing is None:
+        return None
+    return [{"size": size.as_dict(), "profile": index} for size, index in batching.client_routing.items()]
 
 
 def _calibration(batching: Batching) -> list[Json] | None:

@@ -1,15 +1,20 @@
-"""Confirms the chosen set: built as one engine, measured again and scored as it was predicted."""
+"""Confirms a set: built as one engine, measured again and scored as it was predicted."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from tuner.errors import EngineError
+from tuner.measurements.curve import Curve
+from tuner.measurements.measurement import Mode
 from tuner.measurements.source import MeasuredProfile
 from tuner.profiles.profile import ProfileSet
-from tuner.profiles.routing import RoutingTable
+from tuner.recommendation.choose import Contender
 from tuner.recommendation.evaluate import Judges, evaluate
-from tuner.recommendation.recommendation import Caveat, Confirmation, Evaluated
+from tuner.recommendation.recommendation import Caveat, Confirmation
 from tuner.recommendation.scored import RecommendSettings
 
 LARGEST_DIFFERENCE = 0.05
@@ -19,20 +24,49 @@ Confirm = Callable[[ProfileSet, int], Sequence[MeasuredProfile]]
 """Builds a set as one engine, so many times, and gives each profile's curve in it."""
 
 
-def confirm_choice(
-    chosen: Evaluated, routing: RoutingTable, judges: Judges, settings: RecommendSettings, confirm: Confirm
-) -> Confirmation:
-    """The score that the set reaches as one engine; a failed build or run is a confirmation that failed."""
-    assert chosen.tune is not None  # only a set that was scored is chosen
-    predicted = chosen.tune.value
+def confirm_set(
+    chosen: Contender, judges: Judges, settings: RecommendSettings, confirm: Confirm
+) -> tuple[Confirmation, Sequence[MeasuredProfile]]:
+    """The score that the set reaches as one engine, and its profiles' curves in it.
+
+    A build or a run that fails is a confirmation that failed, and gives no curves.
+    """
+    evaluated = chosen.evaluated
+    assert evaluated.tune is not None  # only a set that was scored is chosen
+    opts, predicted = tuple(m.profile.opt for m in chosen.measured), evaluated.tune.value
     try:
-        measured = confirm(chosen.profiles, settings.confirm_builds)
+        measured = confirm(evaluated.profiles, settings.confirm_builds)
     except EngineError as error:
-        return Confirmation(predicted=predicted, confirmed=None, reason=f"{error.kind}: {error}")
-    score = evaluate(chosen.profiles, measured, judges, settings.search.mode, routing.route).tune
+        reason = f"{error.kind}: {error}"
+        return Confirmation(opts=opts, predicted=predicted, confirmed=None, reason=reason), ()
+    score = evaluate(evaluated.profiles, measured, judges, settings.search.mode, chosen.routing.route).tune
     if score is None:
-        return Confirmation(predicted=predicted, confirmed=None, reason="a size of the traffic has no time")
-    return Confirmation(predicted=predicted, confirmed=score.value, reason=None)
+        reason = "a size of the traffic has no time"
+        return Confirmation(opts=opts, predicted=predicted, confirmed=None, reason=reason), ()
+    return Confirmation(opts=opts, predicted=predicted, confirmed=score.value, reason=None), measured
+
+
+def is_otherwise(confirmation: Confirmation) -> bool:
+    """Whether the set came out too far from its prediction for the choice to rest on it."""
+    difference = confirmation.difference
+    return difference is not None and abs(difference) > LARGEST_DIFFERENCE
+
+
+def as_confirmed(predicted: MeasuredProfile, confirmed: MeasuredProfile, mode: Mode) -> MeasuredProfile:
+    """The profile with the times that it has in the set's engine, at the sizes that it serves there."""
+    curves = {**predicted.curves, mode: _joined(predicted.curve(mode), confirmed.curve(mode))}
+    return dataclasses.replace(
+        predicted, curves=curves, engine_keys=(*predicted.engine_keys, *confirmed.engine_keys)
+    )
+
+
+def _joined(predicted: Curve, confirmed: Curve) -> Curve:
+    """The confirmed time wherever there is one; beyond the range in the set's engine, the predicted one."""
+    sizes = np.unique(np.concatenate([predicted.sizes, confirmed.sizes]), axis=0)
+    told, _ = confirmed.latencies(sizes)
+    latency = np.where(np.isfinite(told), told, predicted.latencies(sizes)[0])
+    known = np.isfinite(latency)
+    return Curve(predicted.profile, sizes[known], latency[known], confirmed.build_count)
 
 
 def confirmation_caveat(confirmation: Confirmation | None) -> Caveat | None:
@@ -45,11 +79,11 @@ def confirmation_caveat(confirmation: Confirmation | None) -> Caveat | None:
             f"the set could not be built and measured as one engine ({confirmation.reason}): narrow the "
             "profiles with --cap or ask for fewer with --max-profiles",
         )
-    difference = confirmation.confirmed / confirmation.predicted - 1
-    if abs(difference) <= LARGEST_DIFFERENCE:
+    if not is_otherwise(confirmation):
         return None
     return Caveat(
         "confirmed_otherwise",
-        f"as one engine the set scores {confirmation.confirmed:.4g} ms, {difference:+.1%} against the "
-        "prediction: builds differ, so search on with more --builds",
+        f"as one engine the set scores {confirmation.confirmed:.4g} ms, {confirmation.difference:+.1%} "
+        "against the prediction; the choice was made again with what was measured there, but builds differ: "
+        "search on with more --builds",
     )

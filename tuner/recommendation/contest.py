@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -56,6 +57,18 @@ class Contest:
     def interval(self, chosen: Contender) -> tuple[float, float]:
         """Where the objective in ms lies in 95 % of other draws of the traffic and builds."""
         return interval_of(chosen.served, self._judge, self.settings.search.seed, self._blocks)
+
+    def again(self, contender: Contender) -> Contender:
+        """The same set, ranges and routing with the times that this contest knows."""
+        by_profile = {m.profile: m for m in self.measured}
+        measured = tuple(by_profile[m.profile] for m in contender.measured)
+        routing = contender.routing
+        served = _served(routing, measured, self._judge, self.mode)
+        assert served is not None  # confirmed times are added to those there were
+        evaluated = evaluate(
+            contender.evaluated.profiles, measured, self.scored.judges, self.mode, routing.route
+        )
+        return dataclasses.replace(contender, measured=measured, evaluated=evaluated, served=served)
 
     def _others(self, counts: Sequence[int], rules: Mapping[str, Evaluated]) -> list[Contender]:
         """Sets that only held-out traffic can speak for: tuned for the latest of the rest, or by rule."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from tuner.measurements.cache_saving import CacheSaving
 from tuner.model import Model
 from tuner.model_inputs import model_as_dict
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
@@ -242,6 +243,9 @@ def _evidence(evidence: Evidence | None, model: Model | None) -> Json | str:
         "interpolation_error": (
             None if facts.interpolation_error is None else rounded(facts.interpolation_error)
         ),
+        "switch_ms": None if facts.switch_ms is None else rounded(facts.switch_ms),
+        "workspace_bytes": facts.workspace_bytes,
+        "timing_cache": None if facts.cache_saving is None else _cache_saving(facts.cache_saving),
         "trials": evidence.trial_count,
         "failed_trials": dict(evidence.failed_trials),
         "outcomes": [
@@ -258,18 +262,35 @@ def _evidence(evidence: Evidence | None, model: Model | None) -> Json | str:
         "gap": None if evidence.gap is None else rounded(evidence.gap),
         "seed": evidence.seed,
         "confirmed": evidence.is_confirmed,
-        "confirmation": _confirmation(evidence.confirmation),
+        "confirmation": _confirmation(evidence.confirmation, evidence.attempts),
     }
 
 
-def _confirmation(confirmation: Confirmation | None) -> Json | None:
+def _cache_saving(saving: CacheSaving) -> Json:
+    return {
+        "accepted_builds": saving.accepted_builds,
+        "accepted_s": rounded(saving.accepted_s),
+        "other_builds": saving.other_builds,
+        "other_s": rounded(saving.other_s),
+    }
+
+
+def _confirmation(confirmation: Confirmation | None, attempts: Sequence[Confirmation]) -> Json | None:
     if confirmation is None:
         return None
-    confirmed = confirmation.confirmed
+    told = _attempt(confirmation)
     return {
-        "predicted": rounded(confirmation.predicted),
-        "confirmed": None if confirmed is None else rounded(confirmed),
-        "reason": confirmation.reason,
+        **{name: told[name] for name in ("predicted", "confirmed", "reason")},
+        "attempts": [_attempt(one) for one in attempts],
+    }
+
+
+def _attempt(one: Confirmation) -> Json:
+    return {
+        "opts": [opt.as_dict() for opt in one.opts],
+        "predicted": rounded(one.predicted),
+        "confirmed": None if one.confirmed is None else rounded(one.confirmed),
+        "reason": one.reason,
     }
 
 

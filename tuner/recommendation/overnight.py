@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tuner.measurements.source import ProfileSource, SourceFacts
 from tuner.measurements.store import same_hash
 from tuner.profiles.profile import ProfileSet
+from tuner.recommendation.caveats import caveats_of
 from tuner.recommendation.check import (
     CheckLimits,
     check_deployed,
@@ -28,12 +29,17 @@ from tuner.recommendation.night import Check, GainOver, NightRecord
 from tuner.recommendation.recommendation import Evaluated, Evidence, ProfileShare, Recommendation
 from tuner.recommendation.scored import RecommendSettings, ScoredTraffic, scored_traffic
 from tuner.replay.score import Judge
+from tuner.search.search import SearchResult
 from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.shift import Cells, cells_of
 from tuner.traffic.traffic import Traffic
 
 MEMORY = 0.8
 """Weight of a night's traffic beside that of the night after it, when they are taken together."""
+
+_NO_SEARCH = SearchResult(
+    measured=(), trials=(), stopped="nothing was searched", gap=None, edges=(), is_open=False
+)
 
 Search = Callable[[], tuple[Recommendation, ProfileSource]]
 """Runs the search, which may build engines, and gives its result with the source of its curves."""
@@ -128,7 +134,7 @@ def _kept_unsearched(
         rules={},
         alternatives=_alternatives(deployed),
         evidence=_evidence_without_search(facts, settings),
-        caveats=(),
+        caveats=caveats_of(scored, chosen, facts, _NO_SEARCH),
         policy=deployed.document.policy,
         night=NightRecord(
             last_search=deployed.last_search, recent=recent_traffic(traffic, deployed), check=check
@@ -143,7 +149,7 @@ def _evidence_without_search(facts: SourceFacts, settings: RecommendSettings) ->
         seed=settings.search.seed,
         trial_count=0,
         failed_trials={},
-        stopped="nothing was searched",
+        stopped=_NO_SEARCH.stopped,
     )
 
 

@@ -35,6 +35,7 @@ class BatcherSettings:
     max_batch: int
     preferred_batch_size: tuple[int, ...]
     max_queue_delay_microseconds: int
+    instance_count: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

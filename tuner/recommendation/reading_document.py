@@ -191,7 +191,9 @@ def _batcher(place: Place | None) -> BatcherSettings | None:
         return None
     preferred = tuple(size.whole(least=1) for size in place.key("preferred_batch_size").items())
     delay = place.key("max_queue_delay_microseconds").whole()
-    return BatcherSettings(place.key("max_batch").whole(least=1), preferred, delay)
+    instances = place.optional("instance_count")
+    count = 1 if instances is None else instances.whole(least=1)
+    return BatcherSettings(place.key("max_batch").whole(least=1), preferred, delay, count)
 
 
 def _text(place: Place, key: str) -> str | None:

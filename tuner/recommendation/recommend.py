@@ -12,31 +12,25 @@ from tuner.measurements.source import MeasuredProfile, ProfileSource
 from tuner.profiles.routing import RoutingTable
 from tuner.profiles.rules import RULE_NAMES, profiles_by_rule
 from tuner.recommendation.caveats import caveats_of
-from tuner.recommendation.confirm import Confirm, confirm_choice, confirmation_caveat
-from tuner.recommendation.contest import Contest
+from tuner.recommendation.confirm import Confirm, confirmation_caveat
 from tuner.recommendation.evaluate import evaluate, evaluate_rules
 from tuner.recommendation.explain import explain
 from tuner.recommendation.pareto import pareto_front
 from tuner.recommendation.recommendation import (
-    Confirmation,
     Evaluated,
     Evidence,
     ProfileShare,
     Recommendation,
 )
 from tuner.recommendation.scored import RecommendSettings, ScoredTraffic, scored_traffic
-from tuner.replay.score import Judge, latency_table
-from tuner.search.compose import best_sets
-from tuner.search.known import resources_of
+from tuner.recommendation.settle import Settled, settle
+from tuner.replay.score import Judge
 from tuner.search.policies import PolicyProblem, best_by_policy, router
 from tuner.search.search import Problem, SearchResult, SearchSettings, search
 from tuner.search.space import Space, space_of_candidates, space_of_traffic
 from tuner.search.study import SCORED, Trial
 from tuner.traffic.histogram import SizeHistogram
 from tuner.traffic.traffic import Traffic
-
-MARGINAL_COUNTS = 6
-"""Up to how many profiles the gain of one more is shown."""
 
 
 def recommend(  # noqa: PLR0913  (the sixth is keyword-only)
@@ -65,23 +59,10 @@ def recommend(  # noqa: PLR0913  (the sixth is keyword-only)
     )
     # After the search: where every profile costs a build, the rules get what is left of the budget.
     rules = evaluate_rules(source, judges, settings.search.mode, limit)
-    measured = _with_rules(found.measured, rules, source, scored)
-    table = latency_table([m.curve(settings.search.mode) for m in measured], judges.tune.histogram)
-    sets = best_sets(
-        table, judges.tune, min(max(MARGINAL_COUNTS, limit), len(measured)), resources_of(measured)
-    )
-    contest = Contest(measured, scored, settings)
-    choice = contest.choice(sets, rules)
-    chosen = choice.chosen
-    places = {id(m): row for row, m in enumerate(measured)}
-    rows = [places[id(m)] for m in chosen.measured]
+    settled = settle(_with_rules(found.measured, rules, source, scored), scored, settings, rules, confirm)
+    table, chosen, measured = settled.table, settled.choice.chosen, settled.contest.measured
     opts = [m.profile.opt for m in measured]
-    confirmation = (
-        confirm_choice(chosen.evaluated, chosen.routing, judges, settings, confirm)
-        if confirm is not None
-        else None
-    )
-    doubts = [confirmation_caveat(confirmation)]
+    doubts = [confirmation_caveat(settled.confirmation)]
     return Recommendation(
         decision="change",
         reason="no deployed set",
@@ -89,17 +70,17 @@ def recommend(  # noqa: PLR0913  (the sixth is keyword-only)
         traffic=traffic,
         coverage=scored.coverage,
         chosen=chosen.evaluated,
-        interval=contest.interval(chosen),
+        interval=settled.contest.interval(chosen),
         routing=chosen.routing,
         shares=_shares(chosen.routing, judges.tune),
         objective=settings.objective,
         weight=settings.weight,
-        by_count={len(s.rows): s.value for s in sets},
+        by_count={len(s.rows): s.value for s in settled.sets},
         rules=rules,
         alternatives=_alternatives(measured, source, scored, settings),
-        explanation=explain(table, judges.tune, rows, opts, choice.reasons),
+        explanation=explain(table, judges.tune, settled.rows, opts, settled.choice.reasons),
         pareto=pareto_front(table, judges.tune, measured, limit) if settings.pareto else None,
-        evidence=_evidence(source, found, settings, confirmation),
+        evidence=_evidence(source, found, settings, settled),
         caveats=(
             *caveats_of(scored, chosen.evaluated, source.facts, found),
             *(d for d in doubts if d is not None),
@@ -205,7 +186,7 @@ def _evidence(
     source: ProfileSource,
     found: SearchResult,
     settings: RecommendSettings,
-    confirmation: Confirmation | None,
+    settled: Settled,
 ) -> Evidence:
     failed = Counter(trial.outcome for trial in found.trials if trial.outcome != SCORED)
     return Evidence(
@@ -218,5 +199,6 @@ def _evidence(
         sampler=settings.search.sampler,
         stopped=found.stopped,
         gap=found.gap,
-        confirmation=confirmation,
+        confirmation=settled.confirmation,
+        attempts=settled.attempts,
     )

@@ -19,11 +19,12 @@ from tuner.recommendation.evaluate import evaluate
 from tuner.recommendation.recommend import recommend
 from tuner.recommendation.recommendation import Caveat, ProfileShare, Recommendation
 from tuner.recommendation.scored import RecommendSettings, scored_traffic
-from tuner.recommendation.servers import ONE_MODEL
+from tuner.recommendation.servers import MODEL_PER_PROFILE, ONE_MODEL
 from tuner.replay.calibration import LARGEST_DISAGREEMENT
-from tuner.replay.queueing import Service, replay
+from tuner.replay.queueing import replay
 from tuner.replay.score import Judge, latency_table
 from tuner.replay.slo import Slo
+from tuner.search.client_routing import lanes_of
 from tuner.search.study import Trial
 from tuner.traffic.arrivals import Arrivals
 from tuner.traffic.histogram import SizeHistogram
@@ -131,12 +132,16 @@ def _likely_batches(traffic: Traffic, axis: str | None, largest: int) -> Traffic
 
 def _executed_traffic(traffic: Traffic, tuned: Tuned) -> Traffic:
     """Executions in place of requests: of the tuned part as it was tuned on, of the holdout by replay."""
-    field, judged = tuned.field, tuned.found.judged
-    load = judged.capacity.load if judged.capacity and judged.capacity.load else tuned.batching.load
-    tune, holdout = judged.replay.executed, None
-    if field.holdout is not None:
-        service = Service(field.cells.sizes, field.cells.served(judged.rows)[None])
-        holdout = replay(field.holdout, service, tuned.batching.server, load=load).executed
+    field, entry = tuned.field, tuned.entry
+    found = entry.found.judged.capacity
+    load = found.load if found and found.load else tuned.batching.load
+    server = tuned.batching.server
+    played = [
+        replay(arrivals, entry.service(field.cells, arrivals), server, load=load).executed
+        for arrivals in (field.tune, field.holdout)
+        if arrivals is not None
+    ]
+    tune, holdout = played[0], played[1] if len(played) > 1 else None
     parts = [tune] if holdout is None else [tune, holdout]
     note = (
         "sizes are those that the batcher executes, by replay of the logged requests"
@@ -193,7 +198,11 @@ def _routing(
 ) -> RoutingTable:
     policy, model, settings = context
     sizes = judge.histogram.sizes
-    if policy == "nearest_opt":
+    judged = tuned.entry.found.judged
+    if tuned.batching.chosen.deployment == MODEL_PER_PROFILE:
+        # A batch is executed at the size of its largest request, which went where its own size goes.
+        index = lanes_of(tuned.field.cells, judged.rows, judged.executed, sizes)
+    elif policy == "nearest_opt":
         index = route_nearest_opt(profiles, sizes, model)
     else:
         curves = [m.curve(settings.search.mode) for m in tuned.measured]
@@ -260,6 +269,13 @@ def _of_model(batching: Batching) -> Iterator[Caveat]:
         yield Caveat(
             "ragged",
             "a ragged batch is charged as a batch of its mean size; measure the real kernels to be sure",
+        )
+    if batching.chosen.deployment == MODEL_PER_PROFILE:
+        yield Caveat(
+            "model_per_profile",
+            "each profile is meant as an engine and a model of its own, and the client sends sizes to them "
+            "as batching.client_routing says: export and deploy them one by one; one model with all of them "
+            "carries less, see batching.servers",
         )
     if batching.outcome == "cycle":
         yield Caveat(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tuner.axes import Size
 from tuner.measurements.source import SourceFacts
 from tuner.model import Model
 from tuner.profiles.profile import ProfileSet
@@ -52,14 +53,20 @@ class ProfileShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """The objective in ms that was predicted for the set, and the one it reached as one engine.
+    """The objective in ms that was predicted for the set of these opts, and the one it reached as one engine.
 
     `confirmed` is None where it could not be built or measured; `reason` then says why.
     """
 
+    opts: tuple[Size, ...]
     predicted: float
     confirmed: float | None
     reason: str | None
+
+    @property
+    def difference(self) -> float | None:
+        """By which share the confirmed score is above the predicted one; None where there is none."""
+        return None if self.confirmed is None else self.confirmed / self.predicted - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +74,8 @@ class Evidence:
     """What the numbers rest on; None is a fact that is not known.
 
     `gap` is what a further build is expected to gain, as a share of the objective; None where nothing is left
-    to build.
+    to build. `confirmation` is that of the recommended set, `attempts` are those of every set that was built
+    as one engine, in their order: after one that came out otherwise the choice was made again.
     """
 
     facts: SourceFacts
@@ -80,6 +88,7 @@ class Evidence:
     gap: float | None = None
     trials: tuple[Trial, ...] = ()
     confirmation: Confirmation | None = None
+    attempts: tuple[Confirmation, ...] = ()
 
     @property
     def is_confirmed(self) -> bool:

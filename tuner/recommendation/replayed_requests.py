@@ -10,10 +10,10 @@ from tuner.errors import TunerError
 from tuner.measurements.source import MeasuredProfile, ProfileSource
 from tuner.profiles.routing import opt_distances
 from tuner.recommendation.batched import ServedBy
-from tuner.recommendation.batching import BatchingSettings
+from tuner.recommendation.batching import BatchingSettings, field_of
 from tuner.recommendation.deployed import Deployed
 from tuner.recommendation.scored import RecommendSettings
-from tuner.recommendation.servers import Field, served
+from tuner.recommendation.servers import served
 from tuner.recommendation.single_requests import within_reach
 from tuner.replay.batcher import FIFO, Batcher, triton_default
 from tuner.replay.service_time import executed_sizes, latency_cells
@@ -52,7 +52,7 @@ def replay_requests(
         rows = opt_distances(opts, sizes.rows(), deployed.profiles.axes, source.model)
         distances = np.stack([sizes.table(row) for row in rows])
     cells = ProfileCells(sizes, deployed.profiles, latency_cells(sizes, curves), distances)
-    field = Field(kept, None, cells, batching.contexts, batching.concurrency, batching)
+    field = field_of((kept, None), cells, batching)
     batcher = _batcher(deployed, batching, sizes.max_batch)
     result = served(field, "as written", range(len(deployed.profiles)), batcher)
     return result, kept.rate_rps * batching.load

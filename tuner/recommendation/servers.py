@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tuner.axes import Size
 from tuner.profiles.profile import ProfileSet
@@ -16,6 +14,9 @@ from tuner.replay.batcher import FIFO, Batcher
 from tuner.replay.capacity import capacity
 from tuner.replay.concurrency import Concurrency
 from tuner.replay.queueing import Server, Service, replay
+from tuner.replay.response import ResponseLimit
+from tuner.search.batching import JointTuning
+from tuner.search.client_routing import split_service
 from tuner.search.executed_sets import ProfileCells
 from tuner.search.fixed_point import BatchingProblem, FixedPoint, fixed_point, value_of
 from tuner.traffic.arrivals import Arrivals
@@ -28,14 +29,18 @@ LEAST_GAIN = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """Requests to tune on and those held out, the profiles that may serve them, and how contexts share."""
+    """Requests to tune on and those held out, the profiles that may serve them, and the server around them.
+
+    `load` is the factor on the rate of the requests, `limit` what capacity is judged under.
+    """
 
     tune: Arrivals
     holdout: Arrivals | None
     cells: ProfileCells
     contexts: int
     concurrency: Concurrency
-    wanted: Any
+    load: float
+    limit: ResponseLimit | None
 
     @property
     def deciding(self) -> Arrivals:
@@ -46,45 +51,71 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A tuned server: its batcher, the set at its fixed point, and how that is deployed."""
+
+    name: str
+    batcher: Batcher
+    found: FixedPoint
+    deployment: str = ONE_MODEL
+
+    def service(self, cells: ProfileCells, arrivals: Arrivals) -> Service:
+        """Its service times for these arrivals."""
+        judged = self.found.judged
+        if self.deployment == MODEL_PER_PROFILE:
+            return split_service(cells, judged.rows, judged.executed, arrivals)
+        return Service(cells.sizes, cells.served(judged.rows)[None])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Compared:
     """Every server on the requests that decide, and the one to choose with how it was tuned."""
 
     servers: tuple[ServedBy, ...]
     chosen: ServedBy
-    batcher: Batcher
-    found: FixedPoint
+    entry: Entry
+
+
+def entries_of(
+    problem: BatchingProblem, field: Field, default: Batcher, joint: JointTuning
+) -> tuple[Entry, ...]:
+    """What was tuned, the simplest first: under Triton's defaults, then together with the batcher."""
+    plain = fixed_point(problem, field.server(default))
+    entries = [
+        Entry("tuned profiles, Triton's defaults", default, plain),
+        Entry("tuned together", joint.best.batcher, joint.best.found),
+    ]
+    if joint.best_split is not None:
+        name = "tuned together, a model for each profile"
+        split = joint.best_split
+        entries.append(Entry(name, split.batcher, split.found, MODEL_PER_PROFILE))
+    return tuple(entries)
 
 
 def compared_servers(
-    field: Field, problem: BatchingProblem, default: Batcher, tuned: tuple[Batcher, FixedPoint]
+    field: Field, problem: BatchingProblem, default: Batcher, entries: Sequence[Entry]
 ) -> Compared:
-    """The tuned batcher has to beat Triton's defaults where both were not tuned: on the later requests.
+    """The entries beside servers as people start with.
 
-    So has an engine for each profile to beat one with all. What is simpler stays where less than
-    `LEAST_GAIN` is gained.
+    An entry has to beat those before it where none was tuned: on the later requests. What is simpler stays
+    where less than `LEAST_GAIN` is gained.
     """
-    batcher, found = tuned
-    if batcher.kind == "fifo":
-        only = served(field, "no batching", found.judged.rows, FIFO)
-        return Compared((only,), only, batcher, found)
-    plain = fixed_point(problem, field.server(default))
-    alone = fixed_point(problem, field.server(FIFO)).judged.rows
-    entered = [
-        (served(field, "tuned profiles, Triton's defaults", plain.judged.rows, default), default, plain),
-        (served(field, "tuned together", found.judged.rows, batcher), batcher, found),
-    ]
-    if len(found.judged.rows) > 1:
-        entered.append((_model_per_profile(field, found.judged.rows, batcher, found), batcher, found))
-    best = entered[0]
-    for other in entered[1:]:
+    tuned = [(_entered(field, entry), entry) for entry in entries]
+    best = tuned[0]
+    for other in tuned[1:]:
         if _is_better(problem.objective, other[0], best[0]):
             best = other
-    servers = (
-        served(field, "no batching", alone, FIFO),
-        _by_rule_max(field, default),
-        *(entry[0] for entry in entered),
-    )
-    return Compared(servers, *best)
+    started: tuple[ServedBy, ...] = ()
+    if entries[0].batcher.kind == "triton":
+        alone = fixed_point(problem, field.server(FIFO)).judged.rows
+        started = (served(field, "no batching", alone, FIFO), _by_rule_max(field, default))
+    return Compared((*started, *(one for one, _ in tuned)), *best)
+
+
+def _entered(field: Field, entry: Entry) -> ServedBy:
+    service = entry.service(field.cells, field.deciding)
+    naming = (entry.name, entry.deployment, None)
+    return _replayed(field, naming, entry.found.judged.rows, (service, entry.batcher))
 
 
 def _is_better(objective: str, ours: ServedBy, theirs: ServedBy) -> bool:
@@ -138,29 +169,6 @@ def served(
     return _replayed(field, (name, ONE_MODEL, judged_at), rows, (service, batcher))
 
 
-def _model_per_profile(field: Field, rows: Sequence[int], batcher: Batcher, found: FixedPoint) -> ServedBy:
-    """An engine for each profile; the client sends a size where the batches that are made cost least."""
-    latency = field.cells.latency_ms[list(rows)]
-    lanes = client_lanes(field, latency, found)
-    service = Service(field.cells.sizes, latency, lanes)
-    return _replayed(
-        field, ("tuned together, a model for each profile", MODEL_PER_PROFILE, None), rows, (service, batcher)
-    )
-
-
-def client_lanes(field: Field, latency_ms: NDArray[np.float64], found: FixedPoint) -> NDArray[np.int64]:
-    """The lane of each size of the arrivals, shape (distinct sizes,)."""
-    weights = found.judged.executed.sum(axis=0).astype(np.float64)
-    cost = np.where(np.isfinite(latency_ms), latency_ms, np.inf)[:, :, 1:] @ weights[1:]
-    arrivals, sizes = field.deciding, field.cells.sizes
-    lanes = np.zeros(len(arrivals.sizes), dtype=np.int64)
-    columns = [arrivals.axes.index(axis) for axis in sizes.other_axes]
-    occurring = arrivals.occurring
-    cells = sizes.places(arrivals.sizes[occurring][:, columns]) @ sizes.strides
-    lanes[occurring] = cost[:, cells].argmin(axis=0)
-    return lanes
-
-
 def _replayed(
     field: Field,
     naming: tuple[str, str, str | None],
@@ -168,14 +176,13 @@ def _replayed(
     serving: tuple[Service, Batcher],
 ) -> ServedBy:
     (name, deployment, judged_at), (service, batcher) = naming, serving
-    server, wanted = field.server(batcher), field.wanted
-    limit = wanted.limit
+    server, limit = field.server(batcher), field.limit
     return ServedBy(
         name=name,
         profiles=ProfileSet(tuple(field.cells.profiles.profiles[row] for row in rows)),
         batcher=batcher,
         deployment=deployment,
-        replay=replay(field.deciding, service, server, limit, load=wanted.load),
+        replay=replay(field.deciding, service, server, limit, load=field.load),
         capacity=None if limit is None else capacity(field.deciding, service, server, limit),
         judged_at=judged_at,
     )

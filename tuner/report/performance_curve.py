@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tuner.measurements.caveats import flat_curve
-from tuner.measurements.measuring import SwitchCosts
+from tuner.measurements.measurement import BuiltEngine
 from tuner.measurements.runner import ContextsTiming
 from tuner.measurements.sweep import LEAST_GAIN_OF_DOUBLING, SweepRow, sweet_spot
 from tuner.report.look import DOUBT, bar, plain_table
@@ -27,7 +27,14 @@ def sweep_view(rows: Sequence[SweepRow], device_memory_bytes: int | None) -> Ren
     parts += [Text(line) for line in bars(rows)]
     parts.append(Text(sweet_spot_sentence(best)))
     if device_memory_bytes is not None:
-        parts.append(Text(f"device memory of an execution context: {device_memory_bytes / 2**20:.0f} MiB"))
+        parts.append(
+            Text(
+                f"memory: inputs, outputs and {device_memory_bytes / 2**20:.0f} MiB of an execution context; "
+                "weights come once on top"
+            )
+        )
+    else:
+        parts.append(Text("memory: inputs and outputs alone, the engine does not tell that of a context"))
     doubts = dict.fromkeys(f"caveat at {row.size}: {caveat}" for row in rows for caveat in row.caveats)
     first, last = rows[0], rows[-1]
     flat = flat_curve(first.p50_ms, last.p50_ms, work_ratio=last.size.work / max(first.size.work, 1))
@@ -38,7 +45,7 @@ def sweep_view(rows: Sequence[SweepRow], device_memory_bytes: int | None) -> Ren
 
 def sweep_table(rows: Sequence[SweepRow], best: SweepRow | None) -> Table:
     latencies = ("p50", "p90", "p99", "graph p50", "H2D", "D2H", "enqueue")
-    headings = ("size", *latencies, "inputs MiB", "inf/s", "work/s")
+    headings = ("size", *latencies, "memory MiB", "busy", "inf/s", "work/s")
     table = plain_table(f"Latency in ms by {', '.join(rows[0].size.axes)}", (), headings)
     for row in rows:
         times = [_text(getattr(row, column)) for column in _COLUMNS]
@@ -46,15 +53,16 @@ def sweep_table(rows: Sequence[SweepRow], best: SweepRow | None) -> Table:
         table.add_row(
             row.size.short + mark,
             *times,
-            f"{row.io_bytes / 2**20:.2f}",
+            f"{(row.memory_bytes or row.io_bytes) / 2**20:.2f}",
+            "-" if row.utilisation is None else f"{row.utilisation:.0%}",
             f"{row.inferences_per_s:.0f}",
             f"{row.work_per_s:.4g}",
         )
     return table
 
 
-def sharing_view(shared: Sequence[ContextsTiming], costs: SwitchCosts | None) -> RenderableType:
-    """How service time grows with contexts that share the GPU, and what changing the size costs."""
+def sharing_view(shared: Sequence[ContextsTiming], engine: BuiltEngine) -> RenderableType:
+    """How service time grows with contexts that share the GPU, and what changes cost in the engine."""
     parts: list[RenderableType] = []
     if shared:
         table = Table(title="The opt in several execution contexts at once", title_justify="left")
@@ -66,8 +74,13 @@ def sharing_view(shared: Sequence[ContextsTiming], costs: SwitchCosts | None) ->
             cells = (_text(one.p50_ms), _text(one.p99_ms), growth, f"{one.inferences_per_s:.0f}")
             table.add_row(str(one.contexts), *cells)
         parts.append(table)
-    if costs is not None and costs.size_ms is not None:
-        parts.append(Text(f"after a change of size the next inference takes {costs.size_ms:.3f} ms longer"))
+    for what, cost_ms in (("size", engine.size_change_ms), ("profile", engine.profile_change_ms)):
+        if cost_ms is not None:
+            parts.append(Text(f"after a change of {what} the next inference takes {cost_ms:.3f} ms longer"))
+    if engine.profile_change_ms is None and len(engine.spec.profiles) == 1:
+        parts.append(
+            Text("the engine has one profile: what a change of profile costs needs one with several")
+        )
     return Group(*parts)
 
 
@@ -98,11 +111,15 @@ def sweep_csv(rows: Sequence[SweepRow]) -> str:
     text = io.StringIO()
     axes = rows[0].size.axes
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*axes, *_COLUMNS, "input_bytes", "inferences_per_s", "work_per_s"])
+    writer.writerow(
+        [*axes, *_COLUMNS, "io_bytes", "memory_bytes", "utilisation", "inferences_per_s", "work_per_s"]
+    )
     for row in rows:
         times = [_text(getattr(row, column), "") for column in _COLUMNS]
         rates = [f"{row.inferences_per_s:.6g}", f"{row.work_per_s:.6g}"]
-        writer.writerow([*row.size.values, *times, row.io_bytes, *rates])
+        memory = "" if row.memory_bytes is None else row.memory_bytes
+        busy = _text(row.utilisation, "")
+        writer.writerow([*row.size.values, *times, row.io_bytes, memory, busy, *rates])
     return text.getvalue()
 
 

@@ -33,6 +33,26 @@ def _sentences(document: Json, evidence: Json) -> Iterator[str]:
     yield f"{evidence['trials']} trials{sampler} ({told}); it stopped because: {evidence['stopped']}."
     if evidence.get("gap") is not None:
         yield f"A further build is expected to gain {percent(evidence['gap'], 2)} on average."
+    yield from _about_builds(evidence)
+    explanation = document.get("explanation") or {}
+    for reason in explanation.get("reasons") or ():
+        yield f"Choice: {reason}."
+    second = explanation.get("second_best")
+    if second:
+        opts = opts_text(second["opts"], axes_of(document))
+        yield f"Second best of as many profiles: {opts}, {percent(second['worse_by'], 2)} worse."
+
+
+def _about_builds(evidence: Json) -> Iterator[str]:
+    """What the builds needed, what a timing cache saved, and how the set came out as one engine."""
+    saving = evidence.get("timing_cache")
+    if saving:
+        yield (
+            f"TensorRT accepted the timing cache in {saving['accepted_builds']} builds, with a median of "
+            f"{saving['accepted_s']:.3g} s; {saving['other_builds']} without took {saving['other_s']:.3g} s."
+        )
+    if evidence.get("workspace_bytes"):
+        yield f"Builds needed a workspace of up to {evidence['workspace_bytes'] / 2**20:.0f} MiB."
     confirmation = evidence.get("confirmation")
     if confirmation and confirmation.get("confirmed") is not None:
         yield (
@@ -41,13 +61,12 @@ def _sentences(document: Json, evidence: Json) -> Iterator[str]:
         )
     elif confirmation:
         yield f"The set could not be confirmed: {confirmation.get('reason')}."
-    explanation = document.get("explanation") or {}
-    for reason in explanation.get("reasons") or ():
-        yield f"Choice: {reason}."
-    second = explanation.get("second_best")
-    if second:
-        opts = opts_text(second["opts"], axes_of(document))
-        yield f"Second best of as many profiles: {opts}, {percent(second['worse_by'], 2)} worse."
+    attempts = (confirmation or {}).get("attempts") or ()
+    if len(attempts) > 1:
+        yield (
+            f"{len(attempts)} sets were built as one engine: where one came out otherwise than predicted, "
+            "the choice was made again with its times."
+        )
 
 
 def opts_text(opts: Sequence[Json], axes: Sequence[str]) -> str:

@@ -14,7 +14,8 @@ from tuner.errors import TunerError
 from tuner.replay.batcher import Batcher, triton_default
 from tuner.replay.concurrency import Concurrency
 from tuner.replay.queueing import Server
-from tuner.search.fixed_point import BatchingProblem, FixedPoint, fixed_point
+from tuner.search.client_routing import is_split, split_service
+from tuner.search.fixed_point import BatchingProblem, FixedPoint, Judged, fixed_point, judge
 
 PREFERRED = {"none": (), "half": (2,), "quarter": (4,), "quarter and half": (4, 2)}
 """Preferred sizes that are tried, as divisors of the maximum batch."""
@@ -60,18 +61,32 @@ class BatcherSpace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatcherTrial:
-    """One setting of the batcher and the set that fits it."""
+    """One setting of the batcher and the set that fits it.
+
+    `split` is the same set with a model for each profile; None where that is no choice.
+    """
 
     number: int
     batcher: Batcher
     found: FixedPoint
+    split: Judged | None
+
+    @property
+    def value(self) -> float:
+        """The objective of the better deployment."""
+        one = self.found.judged.value
+        return one if self.split is None else min(one, self.split.value)
 
 
 @dataclass(frozen=True, slots=True)
 class JointTuning:
-    """The best trial, and all of them in order; equal settings are tried once."""
+    """The best trial with one model, the best with a model for each profile, and all trials in order.
+
+    Equal settings are tried once.
+    """
 
     best: BatcherTrial
+    best_split: BatcherTrial | None
     trials: tuple[BatcherTrial, ...]
 
     @property
@@ -107,12 +122,27 @@ def tune_jointly(
         )
         if batcher not in known:
             found = fixed_point(problem, space.server(batcher))
-            known[batcher] = BatcherTrial(number=number, batcher=batcher, found=found)
-        study.tell(asked, known[batcher].found.judged.value)
+            known[batcher] = BatcherTrial(
+                number=number,
+                batcher=batcher,
+                found=found,
+                split=_split(problem, space.server(batcher), found),
+            )
+        study.tell(asked, known[batcher].value)
         if progress is not None:
             progress(number + 1, trials)
     ordered = tuple(known.values())
-    return JointTuning(min(ordered, key=lambda trial: (trial.found.judged.value, trial.number)), ordered)
+    best = min(ordered, key=lambda trial: trial.found.judged.value)
+    split = [(trial.split.value, trial) for trial in ordered if trial.split is not None]
+    return JointTuning(best, min(split, key=lambda pair: pair[0])[1] if split else None, ordered)
+
+
+def _split(problem: BatchingProblem, server: Server, found: FixedPoint) -> Judged | None:
+    rows = found.judged.rows
+    service = split_service(problem.cells, rows, found.judged.executed, problem.arrivals)
+    if len(rows) < 2 or not is_split(service, problem.arrivals):
+        return None
+    return judge(problem, server, rows, service)
 
 
 def _first(space: BatcherSpace) -> Iterator[dict[str, object]]:

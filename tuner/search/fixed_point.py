@@ -76,9 +76,11 @@ class FixedPoint:
     iterations: int
 
 
-def judge(problem: BatchingProblem, server: Server, rows: tuple[int, ...]) -> Judged:
-    """Replay the arrivals on a set."""
-    service = Service(problem.cells.sizes, problem.cells.served(rows)[None])
+def judge(
+    problem: BatchingProblem, server: Server, rows: tuple[int, ...], service: Service | None = None
+) -> Judged:
+    """Replay the arrivals on a set: in one model, or as `service` says."""
+    service = service or Service(problem.cells.sizes, problem.cells.served(rows)[None])
     found, load = None, problem.load
     if problem.objective == "capacity" and problem.limit is not None:
         found = capacity(problem.arrivals, service, server, problem.limit, with_interval=False)

@@ -110,10 +110,9 @@ class Known:
         at_best = min(float(worth(self._condensed, np.minimum(latency, base))) for base in outlook.bases)
         if at_best < outlook.best:
             return None
-        share = at_best / outlook.best - 1
         return (
-            f"after {len(timed)} of its sizes: even at its most optimistic its best set is {share:.1%} "
-            "slower than the best one known"
+            f"after {len(timed)} of its sizes: even at its most optimistic its best set takes {at_best:.4g} "
+            f"ms, the best one known {outlook.best:.4g} ms"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import time
 from collections import Counter, deque
@@ -59,7 +60,7 @@ class SearchSettings:
 
     `max_hours` is wall time. `stops_early` lets the model end the search where a further build is not
     likely to gain; it makes no sense where profiles are only looked up. `at_once` profiles are asked for
-    before the first of them is waited for.
+    before the first of them is waited for. `waits` for another run that holds the same study.
     """
 
     mode: Mode = Mode.ENQUEUE
@@ -70,6 +71,7 @@ class SearchSettings:
     sampler: str = DEFAULT_SAMPLER
     stops_early: bool = True
     at_once: int = 1
+    waits: bool = dataclasses.field(default=False, repr=False)  # changes nothing about what is found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +136,7 @@ def search(
     with storage_errors(storage_url):
         storage = open_storage(storage_url)
         try:
-            with holding_study(storage.engine, name):
+            with holding_study(storage.engine, name, waits=settings.waits):
                 study = open_study(name, storage)
                 fail_trials_of_dead_runs(study)
                 return search_in(study, problem, settings, source, progress)

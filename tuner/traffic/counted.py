@@ -63,7 +63,13 @@ class Counted:
     has_zoneless: bool = False
     unreadable_time_count: int = 0
     untimed_count: int = 0
+    has_hashed: bool = False
     problems: list[str] = field(default_factory=list)
+
+    @property
+    def uses_numbers(self) -> bool:
+        """Whether numbers of rows matter: where one was rejected, on which side an untimed one fell."""
+        return bool(self.rejected) or self.has_hashed
 
     def reject(self, reason: str, count: int, place: Place) -> None:
         self.rejected[reason] = self.rejected.get(reason, 0) + count
@@ -89,6 +95,7 @@ class Counted:
         self.has_zoneless |= other.has_zoneless
         self.unreadable_time_count += other.unreadable_time_count
         self.untimed_count += other.untimed_count
+        self.has_hashed |= other.has_hashed
         self.problems += other.problems
 
     def _widen(self, start_us: int | None, end_us: int | None) -> None:
@@ -188,6 +195,7 @@ class Counted:
         if times is None and file.snapshot is not None:
             return np.full(rows.row_count if numbers is None else len(numbers), file.snapshot), None
         if times is None:
+            self.has_hashed |= file.splits_untimed
             return _untimed(rows.row_count if numbers is None else numbers, block.first_row, file), None
         us = times.us if numbers is None else times.us[numbers]
         span = span_of(us)
@@ -196,6 +204,7 @@ class Counted:
             return us, span
         here = us == NO_TIME
         self.untimed_count += int(here.sum())
+        self.has_hashed |= file.splits_untimed
         places = np.flatnonzero(here) if numbers is None else numbers[here]
         us = us.copy()
         us[here] = _untimed(places, block.first_row, file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tuner.traffic.cells import Cells
@@ -33,32 +34,43 @@ def cut(cells: Cells, axes: tuple[str, ...], requests_axis: str | None) -> Parts
     there is no holdout.
     """
     new_size = cells.size_starts()
-    rows = np.cumsum(new_size) - 1
-    sizes = cells.sizes[:, new_size].T
-    histogram = _histogram(axes, sizes, rows, cells.counts)
-    timed = cells.starts_us > UNTIMED_HOLDOUT
+    firsts = np.flatnonzero(new_size)
+    sizes = cells.sizes[:, firsts].T
+    totals = _totals(cells.counts, firsts)
+    histogram = SizeHistogram(axes, sizes, totals)
     held = cells.starts_us == UNTIMED_HOLDOUT
     holdout_by = "hash" if held.any() else None
-    if timed.any():
-        start = _holdout_start(cells, timed, _requests(cells, axes, requests_axis))
+    timed = _timed(cells)
+    if timed is not None:
+        start = _holdout_start(timed, _requests(timed, axes, requests_axis))
         if start is not None:
-            held |= timed & (cells.starts_us >= start)
+            held |= cells.starts_us >= start
             holdout_by = "time"
-    buckets = TimeBuckets(cells.starts_us[timed], rows[timed], cells.counts[timed]) if timed.any() else None
+    buckets = None if timed is None else _buckets(cells, timed, np.cumsum(new_size) - 1)
     if not held.any() or held.all():
         return Parts(histogram, histogram, None, None, buckets)
-    tune = _histogram(axes, sizes, rows[~held], cells.counts[~held])
-    return Parts(
-        histogram, tune, _histogram(axes, sizes, rows[held], cells.counts[held]), holdout_by, buckets
-    )
+    held_totals = _totals(np.where(held, cells.counts, 0), firsts)
+    tune = SizeHistogram(axes, sizes, totals - held_totals)
+    return Parts(histogram, tune, SizeHistogram(axes, sizes, held_totals), holdout_by, buckets)
 
 
-def _histogram(
-    axes: tuple[str, ...], sizes: Int64Array, rows: Int64Array, counts: Int64Array
-) -> SizeHistogram:
-    totals = np.zeros(len(sizes), np.int64)
-    np.add.at(totals, rows, counts)
-    return SizeHistogram(axes, sizes, totals)
+def _totals(counts: Int64Array, firsts: Int64Array) -> Int64Array:
+    """Sums of stretches that begin at `firsts`; an array of its own, shape (firsts,)."""
+    return np.asarray(np.add.reduceat(counts, firsts) if len(firsts) else np.zeros(0, np.int64))
+
+
+def _timed(cells: Cells) -> Cells | None:
+    """The cells that have a time; None where there are none."""
+    timed = cells.starts_us > UNTIMED_HOLDOUT
+    if timed.all():
+        return cells if len(timed) else None
+    return Cells(cells.starts_us[timed], cells.sizes[:, timed], cells.counts[timed]) if timed.any() else None
+
+
+def _buckets(cells: Cells, timed: Cells, rows: Int64Array) -> TimeBuckets:
+    if timed is not cells:
+        rows = rows[cells.starts_us > UNTIMED_HOLDOUT]
+    return TimeBuckets(timed.starts_us, rows, timed.counts)
 
 
 def _requests(cells: Cells, axes: tuple[str, ...], requests_axis: str | None) -> FloatArray:
@@ -67,12 +79,14 @@ def _requests(cells: Cells, axes: tuple[str, ...], requests_axis: str | None) ->
     return np.asarray(cells.counts.astype(np.float64) * cells.sizes[axes.index(requests_axis)])
 
 
-def _holdout_start(cells: Cells, timed: Mask, requests: FloatArray) -> int | None:
+def _holdout_start(cells: Cells, requests: FloatArray) -> int | None:
     """The bucket where the holdout begins: the cut that comes nearest to its share."""
-    starts = np.unique(cells.starts_us[timed])
+    encoded = pa.array(cells.starts_us).dictionary_encode()
+    starts = encoded.dictionary.to_numpy()
     if len(starts) < 2:
         return None
-    bucket = np.searchsorted(starts, cells.starts_us[timed])
-    before = np.cumsum(np.bincount(bucket, weights=requests[timed]))[:-1]
-    total = float(requests[timed].sum())
-    return int(starts[1 + np.abs(before - (1 - HOLDOUT_SHARE) * total).argmin()])
+    order = np.argsort(starts)
+    by_bucket = np.bincount(encoded.indices.to_numpy(), weights=requests)[order]
+    before = np.cumsum(by_bucket)[:-1]
+    total = float(requests.sum())
+    return int(starts[order[1 + np.abs(before - (1 - HOLDOUT_SHARE) * total).argmin()]])

@@ -116,19 +116,11 @@ class _Pool:
         """What each file counts for, in order."""
         for file, task in ingest.tasks():
             try:
-                yield self._file(file, task)
+                yield count_file(file, task, self._pieces)
             except DamagedFile as error:
                 broken = Counted(Tally(ingest.rules.axes))
                 broken.reject_file(error)
                 yield broken
-
-    def _file(self, file: LogFile, task: Task) -> Counted:
-        if file.fast_pieces is not None:
-            try:
-                return self._pieces(file.fast_pieces(task.wanted), task)
-            except Refused:
-                pass
-        return self._pieces(file.pieces(task.wanted), task)
 
     def _pieces(self, pieces: Iterator[Piece], task: Task) -> Counted:
         counted = Counted(Tally(task.rules.axes, task.level))
@@ -147,6 +139,23 @@ class _Pool:
 
     def _count(self, piece: Piece, task: Task, level: int) -> Counted:
         return count_piece(piece, task, level, self._stop.is_set)
+
+
+def count_file(
+    file: LogFile, task: Task, count_pieces: Callable[[Iterator[Piece], Task], Counted]
+) -> Counted:
+    """Count a file by its fast reader where that one reads it, else by the careful one."""
+    if file.fast_pieces is not None:
+        try:
+            counted = count_pieces(file.fast_pieces(task.wanted), task)
+        except Refused:
+            pass
+        else:
+            if not counted.uses_numbers or file.has_fast_numbers is None:
+                return counted
+            if file.has_fast_numbers(counted.row_count):
+                return counted
+    return count_pieces(file.pieces(task.wanted), task)
 
 
 def count_piece(

@@ -61,9 +61,11 @@ class CountMatrix:
         by_start, by_size = np.argsort(starts), np.lexsort(self._sizes[::-1])
         if not len(self._sizes):
             by_size = np.zeros(min(1, len(self._keys)), np.int64)
-        used = self._counts[np.ix_(by_start, by_size)].T
-        columns, rows = np.nonzero(used != 0)
-        return Cells(starts[by_start[rows]], self._sizes[:, by_size[columns]], used[columns, rows])
+        used = self._counts[: len(starts)].take(by_start, axis=0).T.take(by_size, axis=0).reshape(-1)
+        places = np.flatnonzero(used != 0)
+        columns, rows = np.divmod(places, np.int64(max(1, len(starts))))
+        sizes = self._sizes.take(by_size, axis=1).take(columns, axis=1)
+        return Cells(starts.take(by_start).take(rows), sizes, used.take(places))
 
     def _grow(self, rows: int, columns: int) -> None:
         height, width = self._counts.shape

@@ -10,6 +10,7 @@ from tuner.logs import reasons
 from tuner.logs.clean import Rules
 from tuner.logs.columns import bound_axis
 from tuner.logs.log_file import LogFile, TimeWindow
+from tuner.logs.steady import changed_since, marks_of
 from tuner.logs.times import parse_time, to_datetime
 from tuner.model import Model
 from tuner.settings import LogSettings
@@ -51,6 +52,7 @@ def read_traffic(
     """
     window = window_of(settings)
     logs = open_logs(settings, model, window, map_step.open_files)
+    before = marks_of(file.source for file in logs.files)
     ingest = _ingest(logs, model, window)
     traffic = _traffic(logs, _counted(logs, ingest, progress, map_step))
     refused = (
@@ -61,6 +63,7 @@ def read_traffic(
         again = replace(ingest, runnable=Runnable(model, logs.axes, refused))
         traffic = _traffic(logs, _counted(logs, again, progress, map_step))
         traffic = replace(traffic, notes=(*traffic.notes, told_of_graph(refused, logs.axes)))
+    traffic = replace(traffic, notes=(*traffic.notes, *changed_since(before)))
     return _with_accounts(traffic, logs.accounts)
 
 

@@ -36,7 +36,7 @@ WIDTHS_US = (
 UNTIMED_TUNE = np.iinfo(np.int64).min
 UNTIMED_HOLDOUT = UNTIMED_TUNE + 1
 """In place of a bucket start: rows without a time, by which side of the hash they fell on."""
-_START_BUCKETS = 512
+_START_BUCKETS = 256
 _LAST_LEVEL = len(WIDTHS_US) - 1
 
 
