@@ -52,8 +52,8 @@ import ray
 from tuner.cluster.counting import CountingCluster
 from tuner.settings import LogSettings
 from tuner.traffic.reading import MapStep, read_traffic
-ray.init(num_cpus=int(sys.argv[2]), include_dashboard=False, log_to_driver=False, logging_level="ERROR",
-         object_store_memory=200 << 20)
+ray.init(address="local", num_cpus=int(sys.argv[2]), include_dashboard=False,
+         log_to_driver=False, logging_level="ERROR", object_store_memory=200 << 20)
 seconds = []
 for _ in range(2):
     counting = CountingCluster(ray)
