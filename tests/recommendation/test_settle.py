@@ -25,6 +25,7 @@ from tuner.recommendation.document import as_document, schema
 from tuner.recommendation.recommend import recommend
 from tuner.recommendation.scored import RecommendSettings
 from tuner.recommendation.settle import MOST_CONFIRMATIONS
+from tuner.replay.slo import Slo, parse_slo
 from tuner.search.search import SearchSettings
 
 SETTINGS = RecommendSettings(search=SearchSettings(max_profiles=2, builds=40))
@@ -36,7 +37,7 @@ def slower(found: MeasuredProfile, factor: float) -> MeasuredProfile:
     return dataclasses.replace(found, curves=curves)
 
 
-def document_with(folder: Path, factor_of: FactorOf) -> dict[str, Any]:
+def document_with(folder: Path, factor_of: FactorOf, *slos: Slo) -> dict[str, Any]:
     """What is recommended where in a set's engine each profile is slower by a factor of its opt."""
     flat = read_flat(RECORDED)
     traffic, source = traffic_in(folder, flat.model), RecordedSource(flat.model, flat.engines)
@@ -46,7 +47,8 @@ def document_with(folder: Path, factor_of: FactorOf) -> dict[str, Any]:
         found = [alone[profile.opt] for profile in profiles]
         return [slower(m, factor_of(m.profile.opt)) for m in found if isinstance(m, MeasuredProfile)]
 
-    found = recommend(traffic, source, SETTINGS, f"sqlite:///{folder}/s.db", confirm=confirm)
+    settings = dataclasses.replace(SETTINGS, slos=slos)
+    found = recommend(traffic, source, settings, f"sqlite:///{folder}/s.db", confirm=confirm)
     document = as_document(found)
     jsonschema.validate(document, schema())
     return document
@@ -81,6 +83,14 @@ def test_sets_that_all_come_out_worse_end_with_the_best_that_was_built(tmp_path:
     assert len(attempts) == MOST_CONFIRMATIONS
     assert confirmation["confirmed"] == min(attempt["confirmed"] for attempt in attempts)
     assert document["expected"]["value"] == pytest.approx(confirmation["confirmed"], rel=1e-3)
+    assert [c for c in document["caveats"] if c["kind"] == "confirmed_otherwise"]
+
+
+def test_limit_that_nothing_keeps_as_it_comes_out_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "first").mkdir()
+    predicted = document_with(tmp_path / "first", lambda opt: 1.0)["expected"]["tune"]["service_p99_ms"]
+    document = document_with(tmp_path, lambda opt: 3.0, parse_slo(f"service_p99<={1.001 * predicted}ms"))
+    assert document["evidence"]["confirmation"]["confirmed"] is not None
     assert [c for c in document["caveats"] if c["kind"] == "confirmed_otherwise"]
 
 

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tuner.errors import NothingFeasible
 from tuner.measurements.source import MeasuredProfile
 from tuner.recommendation.choose import Choice, Contender
@@ -110,5 +112,13 @@ def _with_confirmed(
 def _one_of(settled: Settled, tried: Sequence[Contender]) -> Settled:
     """The best of the sets that were built, as they were built; its times are those measured then."""
     known = [settled.contest.again(contender) for contender in tried]
-    best = min(known, key=lambda c: c.evaluated.tune.value if c.evaluated.tune else float("inf"))
+    best = min(known, key=lambda contender: _standing(settled, contender))
     return dataclasses.replace(settled, choice=Choice(best, settled.choice.reasons))
+
+
+def _standing(settled: Settled, contender: Contender) -> tuple[float, float]:
+    """By which share the set breaks its worst limit, then its score; less is better."""
+    judge = settled.contest.scored.judges.tune
+    served_ms = np.nanmin(settled.table.latency_ms[list(contender.rows)], axis=0)
+    assert contender.evaluated.tune is not None  # it was confirmed by that score
+    return float(judge.overruns(served_ms)), contender.evaluated.tune.value
