@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tuner.engines.child import Limits, run_child
+from tuner.engines.plan_store import PlanStore
 from tuner.errors import BuildFailed, RunFailed
 
 CHILD = str(Path(__file__).parents[1] / "stand_ins" / "misbehaving_child.py")
@@ -69,6 +70,22 @@ def test_child_that_takes_too_much_memory_is_ended(tmp_path: Path) -> None:
     with pytest.raises(BuildFailed, match=r"GiB of memory, 0\.25 GiB are allowed") as caught:
         run("eat", tmp_path / "log", Limits(seconds=30, memory_bytes=256 << 20))
     assert caught.value.kind == "memory"
+
+
+def test_megabytes_of_chatter_go_to_the_log_and_spoil_no_answer(tmp_path: Path) -> None:
+    started, echo = run("talk", tmp_path / "log")
+    assert (started["started"] > 0, echo) == (True, {"echo": {"how": "talk"}})
+    assert (tmp_path / "log").stat().st_size > 10_000_000
+
+
+def test_child_that_dies_before_it_says_so_is_a_failure_though_its_plan_is_whole(tmp_path: Path) -> None:
+    plan = tmp_path / "a.engine"
+    with pytest.raises(BuildFailed, match="SIGKILL") as caught:
+        run("finish_and_die", tmp_path / "log", plan=str(plan))
+    assert caught.value.kind == "crash"
+    # Nobody recorded its digest, so the plan store holds nothing that would be loaded.
+    assert not PlanStore(tmp_path).holds("a", 0, None)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
 def test_reported_failure_keeps_its_kind_and_reason(tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.faults.jobs import Folder, folder_at
+from tuner.engines.child import Limits, run_child
+from tuner.errors import BuildFailed
 
 pytestmark = pytest.mark.slow
 OLD = b'{"an": "older document"}\n'
@@ -121,3 +124,15 @@ def test_a_read_only_store_says_so(tmp_path: Path, disk: Disk) -> None:
     assert ended.exit_code == 1
     assert_one_line(ended.err, "its folder must exist and be writable")
     assert not folder.document.exists()
+
+
+def test_a_plan_on_a_full_disk_is_a_failed_build_and_the_old_plan_stays(tmp_path: Path, disk: Disk) -> None:
+    plan = disk.path / "model.engine"
+    plan.write_bytes(OLD)
+    disk.fill()
+    child = [sys.executable, str(Path(__file__).parents[1] / "stand_ins" / "misbehaving_child.py")]
+    request = {"how": "write", "plan": str(plan)}
+    with pytest.raises(BuildFailed, match="No space left on device"):
+        list(run_child(child, request, Limits(seconds=30), tmp_path / "log", failure=BuildFailed))
+    assert plan.read_bytes() == OLD
+    assert sorted(p.name for p in disk.path.iterdir()) == ["filler", "model.engine"]

@@ -6,12 +6,14 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 from tuner.engines.child import Answer, Send, serve
+from tuner.engines.plan_file import write_whole
 from tuner.errors import BuildFailed
 
 
-def misbehave(request: Answer, send: Send) -> None:
+def misbehave(request: Answer, send: Send) -> None:  # noqa: C901  # one branch a fault
     how = request["how"]
     send({"started": os.getpid()})
     if how == "segfault":
@@ -23,6 +25,15 @@ def misbehave(request: Answer, send: Send) -> None:
         while True:
             hoard.append(bytearray(b"x" * (16 << 20)))
             time.sleep(0.005)
+    if how == "talk":
+        for stream in (sys.stdout, sys.stderr):
+            stream.write("chatter of a library\n" * 500_000)
+            stream.flush()
+    if how == "finish_and_die":
+        write_whole(Path(request["plan"]), b"plan" * 1000)
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "write":
+        write_whole(Path(request["plan"]), b"plan" * 1_000_000)
     if how == "exit":
         sys.stderr.write("could not find libnothing.so\n")
         os._exit(3)
