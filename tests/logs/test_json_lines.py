@@ -172,5 +172,6 @@ def test_rows_without_a_time_fall_on_the_side_that_their_line_says(tmp_path: Pat
 
     fast, careful = read(plain), read(packed)
 
-    assert fast.holdout is not None and careful.holdout is not None
+    assert fast.holdout is not None
+    assert careful.holdout is not None
     assert fast.holdout.sizes.tolist() == careful.holdout.sizes.tolist()
