@@ -27,6 +27,9 @@ def export(
 ) -> None:
     """Write the profiles in the form that another tool takes.
 
+    With --to triton, --to-file FOLDER/ (a final slash) writes a model repository: a config.pbtxt for each
+    model, and client_routing.json where each profile is a model of its own.
+
     Example: tuner export profile.json --to trtexec
     """
     given = locals()

@@ -79,7 +79,7 @@ QueueDelay = Annotated[
 def check_export(given: dict[str, Any]) -> None:
     """Refuse, before any work, options that make no sense and files that could not be written."""
     from tuner.export.formats import FORMATS, exporter_named
-    from tuner.recommendation.output_file import check_writable
+    from tuner.recommendation.output_file import check_folder, check_writable
 
     if given["to"] is None:
         raise UsageError(f"--to is missing; accepted are {', '.join(FORMATS)}")
@@ -90,8 +90,17 @@ def check_export(given: dict[str, Any]) -> None:
         raise UsageError("--best-single and --alternative name two sets; give one of them")
     if given["as_json"] and given.get("out") and given["to_file"] is None:
         raise UsageError("--json prints the document, so the export needs a place: give --to-file FILE")
-    if given["to_file"] is not None:
+    if given["to_file"] is None:
+        return
+    if not _is_folder(given["to_file"]):
         check_writable(given["to_file"])
+        return
+    if given["to"] != "triton" or given.get("into"):
+        other = "--into" if given["to"] == "triton" else f"--to {given['to']}"
+        raise UsageError(
+            f"--to-file {given['to_file']} is a folder, but {other} writes one file; name a file"
+        )
+    check_folder(given["to_file"])
 
 
 def check_if_asked(given: dict[str, Any]) -> None:
@@ -110,7 +119,7 @@ def write_export(given: dict[str, Any]) -> None:
     from tuner.export.formats import exporter_named
     from tuner.onnx_file import read_onnx
     from tuner.recommendation.checked_document import read_document
-    from tuner.recommendation.output_file import replace_file
+    from tuner.recommendation.output_file import replace_file, replace_files
 
     model = read_onnx(given["model"]) if given["model"] else None
     document = read_document(given["document"], model, given.get("override"))
@@ -118,11 +127,18 @@ def write_export(given: dict[str, Any]) -> None:
     target = given["to_file"] or given.get("into")
     if target is None:
         print(exported.text, end="")
+    elif _is_folder(target):
+        replace_files(target, exported.files)
     else:
         replace_file(target, exported.text)
     if not given["quiet"]:
         for note in exported.notes:
             print(f"note: {note}", file=sys.stderr)
+
+
+def _is_folder(path: str) -> bool:
+    """A folder is asked for by its final slash, whether it is there or not."""
+    return path.endswith("/")
 
 
 def _options(given: dict[str, Any]) -> ExportOptions:

@@ -32,10 +32,14 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The text for the consumer, and what a person has to know about it."""
+    """The text for the consumer, and what a person has to know about it.
+
+    `files` has the same as files of a folder, by path in it, for a consumer that reads folders.
+    """
 
     text: str
     notes: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 Exporter = Callable[[ProfileDocument, ExportOptions], Exported]

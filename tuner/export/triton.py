@@ -7,20 +7,67 @@ lists the profiles that it may use, and among them the backend picks the one of 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 
+from tuner.errors import TunerError, UsageError
 from tuner.export.exported import Exported, ExportOptions
 from tuner.export.pbtxt import Edit, Message, applied, field_edits, parse, quoted, unquoted
+from tuner.export.profile_models import (
+    ROUTING_FILE,
+    ProfileModel,
+    deployment_note,
+    is_model_per_profile,
+    model_name,
+    profile_models,
+    routing_json,
+)
 from tuner.export.triton_facts import TritonFacts, TritonTensor, triton_facts
+from tuner.export.trtexec import trtexec
 from tuner.recommendation.profile_document import ProfileDocument
+
+CONFIG_FILE = "config.pbtxt"
 
 
 def triton(document: ProfileDocument, options: ExportOptions) -> Exported:
-    """A fragment for a new `config.pbtxt`, or the existing one with the fields that are ours replaced."""
+    """A fragment for a new `config.pbtxt`, or the existing one with the fields that are ours replaced.
+
+    Where the document's server is a model for each profile, a fragment for each and the client's routing.
+    """
+    if is_model_per_profile(document, options):
+        return _several(document, options)
     facts = triton_facts(document, options)
     if options.existing is None:
-        return Exported(_fragment(facts), facts.notes)
+        fragment = _fragment(facts)
+        return Exported(fragment, facts.notes, {f"{model_name(document)}/{CONFIG_FILE}": fragment})
     return _merged(facts, options.existing, options.existing_name)
+
+
+def _several(document: ProfileDocument, options: ExportOptions) -> Exported:
+    if options.existing is not None:
+        raise UsageError(
+            f"{document.source}: has a model for each profile, and --into merges into the file of one; give "
+            "--to-file FOLDER/ for all of them, or --best-single for one model with one profile"
+        )
+    files: dict[str, str] = {}
+    notes: dict[str, None] = {}
+    for one in profile_models(document, options):
+        facts = triton_facts(one.document, one.options)
+        lines = [*_engine_flags(one), f"name: {quoted(one.name)}\n", _fragment(facts)]
+        files[f"{one.name}/{CONFIG_FILE}"] = "".join(lines)
+        notes |= dict.fromkeys(facts.notes)
+    routing = routing_json(document)
+    text = "".join(f"# {path}\n{one}\n" for path, one in files.items())
+    text += f"# {ROUTING_FILE}\n" + "".join(f"# {line}\n" for line in routing.splitlines())
+    return Exported(text, (*notes, deployment_note(document)), {**files, ROUTING_FILE: routing})
+
+
+def _engine_flags(one: ProfileModel) -> Iterator[str]:
+    """A comment with the flags that build the model's engine; none for what trtexec cannot be told."""
+    with contextlib.suppress(TunerError):
+        flags = trtexec(one.document, replace(one.options, as_json=False)).text
+        yield f"# engine: trtexec {flags.strip()}\n"
 
 
 def _fragment(facts: TritonFacts) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from tuner.errors import TunerError
@@ -33,6 +34,22 @@ def replace_file(path: str | Path, text: str) -> None:
         ) from error
 
 
+def replace_files(folder: str | Path, files: Mapping[str, str]) -> None:
+    """Write each file, by its path in the folder, with the folders that it needs.
+
+    Raises TunerError where one cannot be written; each file is replaced whole or not at all.
+    """
+    for name, text in files.items():
+        target = Path(folder) / name
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TunerError(
+                f"cannot create the folder {target.parent}: {error.strerror}; choose a writable folder"
+            ) from error
+        replace_file(target, text)
+
+
 def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
@@ -53,3 +70,11 @@ def check_writable(path: str | Path) -> None:
         raise TunerError(
             f"cannot write {path}: {error.strerror}; choose a file in a writable folder with --out"
         ) from error
+
+
+def check_folder(path: str | Path) -> None:
+    """Raise TunerError now if files could not be written into the folder, or it could not be created."""
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise TunerError(f"cannot write into {folder}: it is a file; name a folder")
+    check_writable(folder / ".tuner-tried" if folder.exists() else folder)

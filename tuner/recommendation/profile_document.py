@@ -43,6 +43,8 @@ class ProfileDocument:
     """A document as `tuner.load` returns it.
 
     `source` names the file in messages. `table` maps listed sizes to a profile index (policy `best`).
+    `client_routing` maps sizes of requests to the profile whose own model they are sent to, None where one
+    model has all profiles.
     `alternatives` has the best set under another routing policy, where one was found. `tensorrt` and
     `flavour` say what measured the latencies, None for a profile by rule.
     """
@@ -56,6 +58,7 @@ class ProfileDocument:
     table: Mapping[Size, int] = field(default_factory=dict)
     alternatives: Mapping[str, ProfileSet] = field(default_factory=dict)
     batcher: BatcherSettings | None = None
+    client_routing: Mapping[Size, int] | None = None
     model: Model | None = None
     model_hash: str | None = None
     tensorrt: str | None = None

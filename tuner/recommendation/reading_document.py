@@ -87,6 +87,7 @@ def document_at(top: Place) -> ProfileDocument:
         table=_table(routing.key("table"), profiles),
         alternatives=_alternatives(top.optional("alternatives"), axes),
         batcher=_batcher(top.optional("batcher")),
+        client_routing=_client_routing(top.optional("batching"), profiles),
         model=_model(model),
         model_hash=_text(facts, "model_hash") or (_text(model, "hash") if model else None),
         tensorrt=_text(facts, "tensorrt"),
@@ -166,15 +167,27 @@ def _policy(place: Place) -> str:
 
 def _table(place: Place, profiles: tuple[DocumentProfile, ...]) -> Mapping[Size, int]:
     table: dict[Size, int] = {}
-    axes = profiles[0].range.axes
     for entry in place.items():
-        size, index = _size(entry.key("size"), axes), entry.key("profile").whole()
-        if index >= len(profiles):
-            raise entry.key("profile").wrong(f"the profiles are 0 to {len(profiles) - 1}")
+        size, index = _routed(entry, profiles)
         if not profiles[index].range.covers(size):
             raise entry.wrong(f"profile {index} ({profiles[index].range}) does not cover that size")
         table[size] = index
     return table
+
+
+def _routed(entry: Place, profiles: tuple[DocumentProfile, ...]) -> tuple[Size, int]:
+    size, index = _size(entry.key("size"), profiles[0].range.axes), entry.key("profile").whole()
+    if index >= len(profiles):
+        raise entry.key("profile").wrong(f"the profiles are 0 to {len(profiles) - 1}")
+    return size, index
+
+
+def _client_routing(
+    batching: Place | None, profiles: tuple[DocumentProfile, ...]
+) -> Mapping[Size, int] | None:
+    """Not checked for coverage: a request may be padded to a larger size before it is executed."""
+    routing = batching.optional("client_routing") if batching else None
+    return None if routing is None else dict(_routed(entry, profiles) for entry in routing.items())
 
 
 def _alternatives(place: Place | None, axes: tuple[str, ...]) -> Mapping[str, ProfileSet]:

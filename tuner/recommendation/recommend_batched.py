@@ -270,13 +270,6 @@ def _of_model(batching: Batching) -> Iterator[Caveat]:
             "ragged",
             "a ragged batch is charged as a batch of its mean size; measure the real kernels to be sure",
         )
-    if batching.chosen.deployment == MODEL_PER_PROFILE:
-        yield Caveat(
-            "model_per_profile",
-            "each profile is meant as an engine and a model of its own, and the client sends sizes to them "
-            "as batching.client_routing says: export and deploy them one by one; one model with all of them "
-            "carries less, see batching.servers",
-        )
     if batching.outcome == "cycle":
         yield Caveat(
             "cycle",
