@@ -74,7 +74,7 @@ def test_real_builds_on_two_workers_are_stored_with_their_times(two_nodes: Any, 
         for wish in wishes:
             crew.start(wish)
         for wish in wishes:
-            engine, _ = crew.answer(partial(bench.swept, wish.profiles, places), wish)
+            engine = crew.answer(partial(bench.swept, wish.profiles, places), wish)
             plan = tmp_path / "nodes" / "plans" / f"{engine.spec.key}.0.engine"
             assert plan.stat().st_size == engine.plan_bytes
             times = {m.size.work: m.summary.p50_ms for m in store.measurements(engine.spec.key, 0)}
