@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,10 @@ from tuner.measurements.source import FailedProfile
 from tuner.profiles.profile import OptimizationProfile
 from tuner.search.space import Space
 
+_MADE_BY_ANOTHER = ("alembic_version", "version_info", "already exists")
+"""Words of a database that show another run making Optuna's tables at this moment."""
+_MOST_OPENINGS = 10
+_PAUSE_S = 0.2
 _OUTCOME = "outcome"
 """The one attribute of a trial, written at once: a commit costs more than a trial's own work."""
 SCORED = "scored"
@@ -92,10 +97,23 @@ def storage_errors(url: str) -> Iterator[None]:
 def open_storage(url: str) -> optuna.storages.RDBStorage:
     """Optuna's tables in the store's database; waits for a lock or a server as long as the store does."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    storage = optuna.storages.RDBStorage(url, engine_kwargs=engine_options(url))
+    storage = _made_storage(url)
     if storage.engine.dialect.name != "sqlite":
         wait_for_server(storage.engine)
     return storage
+
+
+def _made_storage(url: str) -> optuna.storages.RDBStorage:
+    """Optuna makes its tables without a lock: where another run makes them just now, look again."""
+    for _ in range(_MOST_OPENINGS):
+        try:
+            return optuna.storages.RDBStorage(url, engine_kwargs=engine_options(url))
+        except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
+            said = f"{error} {error.__cause__}"
+            if not any(words in said for words in _MADE_BY_ANOTHER):
+                raise
+            time.sleep(_PAUSE_S)
+    return optuna.storages.RDBStorage(url, engine_kwargs=engine_options(url))
 
 
 def open_study(name: str, storage: optuna.storages.BaseStorage) -> optuna.Study:
