@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.errors import RunFailed, TunerError
+from tuner.profiles.logarithms import logarithms
 from tuner.profiles.profile import OptimizationProfile
 
 FloatArray = NDArray[np.float64]
@@ -59,14 +60,9 @@ class Curve:
         reachable = (sizes[:, fixed] == self.sizes[0, fixed]).all(axis=1)
         result = np.full(len(sizes), np.nan)
         if varying and reachable.any():
-            known, wanted = _logarithms(self.sizes[:, varying]), _logarithms(sizes[reachable][:, varying])
+            known, wanted = logarithms(self.sizes[:, varying]), logarithms(sizes[reachable][:, varying])
             result[reachable] = np.exp(_interpolate(known, np.log(self.latency_ms), wanted))
         return result
-
-
-def _logarithms(sizes: NDArray[np.int64]) -> FloatArray:
-    # A dimension of zero is legal; half a unit keeps it apart from one.
-    return np.asarray(np.log(np.maximum(sizes, 0.5)))
 
 
 def _interpolate(known: FloatArray, values: FloatArray, wanted: FloatArray) -> FloatArray:

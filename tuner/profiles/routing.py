@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tuner.axes import Size
 from tuner.errors import TunerError
 from tuner.model import Model
+from tuner.profiles.logarithms import logarithms
 from tuner.profiles.profile import ProfileSet
 
 IndexArray = NDArray[np.int64]
@@ -123,17 +124,13 @@ class RoutingTable:
         """Profile index of each row of `sizes`, -1 where no profile covers it; shape (rows,)."""
         covering = _covering(self.profiles, sizes)
         opts = np.array([profile.opt.values for profile in self.profiles])
-        distance = np.abs(_log(opts)[:, None, :] - _log(sizes)[None, :, :]).sum(axis=2)
+        distance = np.abs(logarithms(opts)[:, None, :] - logarithms(sizes)[None, :, :]).sum(axis=2)
         ranked = np.where(covering, distance, np.inf)
         result = _chosen((ranked <= ranked.min(axis=0) + SAME_LOG_DISTANCE).argmax(axis=0), covering)
         known = {size.values: index for size, index in self.listed.items()}
         for row, values in enumerate(sizes.tolist()):
             result[row] = known.get(tuple(values), result[row])
         return result
-
-
-def _log(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.asarray(np.log(np.maximum(sizes, 0.5)))
 
 
 def _covering(profiles: ProfileSet, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:

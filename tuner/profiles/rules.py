@@ -14,6 +14,7 @@ import numpy as np
 
 from tuner.axes import Size
 from tuner.errors import TunerError, nearest_name
+from tuner.profiles.logarithms import logarithms
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.profiles.relations import corners, kept, relations_of
 from tuner.traffic.histogram import SizeHistogram
@@ -124,7 +125,7 @@ def _percentile(histogram: SizeHistogram, percent: float) -> Size:
 
 def _nearest_occurring(histogram: SizeHistogram, wanted: Size) -> Size:
     """The size of the traffic nearest by log distance; of several the most frequent one."""
-    logs = np.log(np.maximum(histogram.sizes, 0.5))
-    distance = np.abs(logs - np.log(np.maximum(wanted.values, 0.5))).sum(axis=1)
+    logs = logarithms(histogram.sizes)
+    distance = np.abs(logs - logarithms(wanted.values)).sum(axis=1)
     nearest = np.flatnonzero(distance <= distance.min() + 1e-12)
     return histogram.size(int(nearest[histogram.counts[nearest].argmax()]))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tuner.axes import Size
 from tuner.measurements.measurement import Mode
 from tuner.measurements.source import FailedProfile, MeasuredProfile, ProfileSource
+from tuner.profiles.logarithms import logarithms
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.profiles.routing import route_best
 from tuner.profiles.rules import RULE_NAMES, profiles_by_rule
@@ -97,7 +98,7 @@ def _measured_or_nearest(
     able = [c for c in candidates if c.contains(profile)]
     if not able:
         return outcome, None
-    wanted = np.log(np.maximum(profile.opt.values, 0.5))
-    distances = [np.abs(np.log(np.maximum(c.opt.values, 0.5)) - wanted).sum() for c in able]
+    wanted = logarithms(profile.opt.values)
+    distances = [np.abs(logarithms(c.opt.values) - wanted).sum() for c in able]
     nearest = able[int(np.argmin(distances))]
     return source.measure(nearest, judge.histogram.sizes), nearest.opt

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tuner.axes import Size
+from tuner.profiles.logarithms import logarithms
 from tuner.profiles.profile import ProfileSet
 from tuner.recommendation.batched import ServedBy
 from tuner.replay.batcher import FIFO, Batcher
@@ -150,8 +151,8 @@ def _by_rule_max(field: Field, default: Batcher) -> ServedBy:
 
 
 def _nearest_row(cells: ProfileCells, opt: Size) -> int:
-    opts = np.log(np.maximum([profile.opt.values for profile in cells.profiles], 0.5))
-    return int(np.abs(opts - np.log(np.maximum(opt.values, 0.5))).sum(axis=1).argmin())
+    opts = logarithms([profile.opt.values for profile in cells.profiles])
+    return int(np.abs(opts - logarithms(opt.values)).sum(axis=1).argmin())
 
 
 def _marks(cells: ProfileCells, profiles: ProfileSet, rows: Sequence[int]) -> str | None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tuner.axes import LARGEST_DIMENSION, Size
 from tuner.errors import NothingFeasible
 from tuner.model import Model
+from tuner.profiles.logarithms import logarithms
 from tuner.profiles.profile import OptimizationProfile
 from tuner.profiles.relations import Relation, kept, relations_of
 from tuner.traffic.histogram import SizeHistogram
@@ -58,8 +59,8 @@ class Space:
 
     def nearest(self, wanted: Sequence[float], among: Sequence[Size]) -> Size:
         """The opt nearest by log distance; ties keep the space's order."""
-        rows = np.log(np.maximum([opt.values for opt in among], 0.5))
-        distance = np.abs(rows - np.log(np.maximum(wanted, 0.5))).sum(axis=1)
+        rows = logarithms([opt.values for opt in among])
+        distance = np.abs(rows - logarithms(wanted)).sum(axis=1)
         return among[int(distance.argmin())]
 
     def rows(self, opts: Iterable[Size]) -> list[int]:
@@ -175,8 +176,8 @@ def _ticks(histogram: SizeHistogram, axis: str, limit: int) -> list[int]:
     ticks = sorted({*quantiles, *powers, *tiles})
     chosen = [ticks[0], ticks[-1]]
     while len(set(chosen)) < min(limit, len(ticks)):
-        logs = np.log(np.maximum(ticks, 0.5))
-        apart = np.abs(logs[:, None] - np.log(np.maximum(chosen, 0.5))[None, :]).min(axis=1)
+        logs = logarithms(ticks)
+        apart = np.abs(logs[:, None] - logarithms(chosen)[None, :]).min(axis=1)
         chosen.append(ticks[int(apart.argmax())])
     return sorted(set(chosen))
 
