@@ -25,7 +25,6 @@ from tuner.measurements.measure_wire import MeasureJob
 from tuner.measurements.measurement import BuiltEngine, Measurement
 from tuner.measurements.measuring import SwitchCosts, Visiting
 from tuner.measurements.outputs import OutputError, wrong_outputs
-from tuner.measurements.recorded import switch_ms
 from tuner.measurements.records import Records
 from tuner.measurements.runner import ContextsTiming, SizeTask
 from tuner.model import Model
@@ -90,19 +89,12 @@ class Bench:
 
     def failures(self) -> list[BuiltEngine]:
         """Single-profile builds that failed under this bench's choices, on this machine."""
-        return [
-            engine
-            for engine in self.store.engines(self.model.content_hash)
-            if not engine.is_built
-            and len(engine.spec.profiles) == 1
-            and engine.spec == self.spec(engine.spec.profiles)
-        ]
+        return [e for e in self.own_engines() if not e.is_built and len(e.spec.profiles) == 1]
 
-    def switch_ms(self) -> float | None:
-        """What changing the profile costs in this bench's engines of several; None where none was timed."""
+    def own_engines(self) -> list[BuiltEngine]:
+        """Every build of this model under this bench's choices, on this machine."""
         engines = self.store.engines(self.model.content_hash)
-        several = [e for e in engines if e.spec == self.spec(e.spec.profiles)]
-        return switch_ms(several, several[0].spec) if several else None
+        return [engine for engine in engines if engine.spec == self.spec(engine.spec.profiles)]
 
     def recorded(self, engine: BuiltEngine) -> RecordedEngine:
         return RecordedEngine(engine, tuple(self.store.measurements(engine.spec.key, engine.repeat)))

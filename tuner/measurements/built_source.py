@@ -16,7 +16,7 @@ from tuner.measurements.cache_saving import cache_saving
 from tuner.measurements.flat_parquet import RecordedEngine
 from tuner.measurements.grid import LARGEST_ERROR, choose_grid, interpolation_error, refined
 from tuner.measurements.measurement import BuiltEngine, Mode
-from tuner.measurements.recorded import measured_profile, workspace_needed
+from tuner.measurements.recorded import measured_profile, size_change_ms, switch_ms, workspace_needed
 from tuner.measurements.source import PRUNED, FailedProfile, MeasuredProfile, SourceFacts, Stop
 from tuner.model import Model
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
@@ -72,6 +72,7 @@ class BuiltSource:
     def facts(self) -> SourceFacts:
         """What the curves given so far rest on."""
         engines = [used.engine for used in self._used.values()]
+        own = self._bench.own_engines()
         dates = [engine.measured_on for engine in engines if engine.measured_on]
         return SourceFacts(
             origin="measured",
@@ -82,7 +83,8 @@ class BuiltSource:
             build_count=len(engines),
             measurement_count=sum(len(used.measurements) for used in self._used.values()),
             interpolation_error=max(self._interpolation_errors.values(), default=None),
-            switch_ms=self._bench.switch_ms(),
+            switch_ms=switch_ms(own),
+            size_change_ms=size_change_ms(own),
             workspace_bytes=workspace_needed([*engines, *self._confirmed]),
             cache_saving=cache_saving(engines),
         )

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.axes import Size
-from tuner.engines.spec import EngineSpec
 from tuner.errors import TunerError
 from tuner.measurements.cache_saving import cache_saving
 from tuner.measurements.curve import Curve
@@ -70,6 +69,8 @@ def _facts(engines: Sequence[RecordedEngine], built: Sequence[BuiltEngine]) -> S
             f"measurements come from {len(origins)} environments ({'; '.join(seen)}); latencies of "
             "different ones are never compared, give a file of one"
         )
+    own = (specs[0].environment, specs[0].precision, specs[0].builder_options)
+    alike = [e for e in built if (e.spec.environment, e.spec.precision, e.spec.builder_options) == own]
     return SourceFacts(
         origin="recorded",
         environment=specs[0].environment,
@@ -78,7 +79,8 @@ def _facts(engines: Sequence[RecordedEngine], built: Sequence[BuiltEngine]) -> S
         measured_on=max((e.engine.measured_on for e in engines if e.engine.measured_on), default=None),
         build_count=len(engines),
         measurement_count=sum(len(e.measurements) for e in engines),
-        switch_ms=switch_ms(built, specs[0]),
+        switch_ms=switch_ms(alike),
+        size_change_ms=size_change_ms(alike),
         workspace_bytes=workspace_needed(built),
         cache_saving=cache_saving(e.engine for e in engines),
     )
@@ -89,14 +91,21 @@ def workspace_needed(engines: Iterable[BuiltEngine]) -> int | None:
     return max((e.workspace_bytes for e in engines if e.workspace_bytes is not None), default=None)
 
 
-def switch_ms(engines: Iterable[BuiltEngine], like: EngineSpec) -> float | None:
-    """What changing the profile costs in engines of the same making, their median; None where none knows.
+def switch_ms(engines: Iterable[BuiltEngine]) -> float | None:
+    """What changing the profile costs in engines of one making, their median; None where none knows.
 
     Where noise made a change look like a gain it costs nothing.
     """
-    making = (like.environment, like.precision, like.builder_options)
-    specs = ((e, (e.spec.environment, e.spec.precision, e.spec.builder_options)) for e in engines)
-    found = _median(engine.profile_change_ms for engine, own in specs if own == making)
+    return _cost(engine.profile_change_ms for engine in engines)
+
+
+def size_change_ms(engines: Iterable[BuiltEngine]) -> float | None:
+    """What changing the size inside a profile costs, likewise."""
+    return _cost(engine.size_change_ms for engine in engines)
+
+
+def _cost(costs_ms: Iterable[float | None]) -> float | None:
+    found = _median(costs_ms)
     return None if found is None else max(0.0, found)
 
 

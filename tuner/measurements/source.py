@@ -60,7 +60,8 @@ class SourceFacts:
     `origin` is `recorded` or `measured`, `measured_on` the last date (ISO) of its measurements.
     `interpolation_error` is the worst profile's mean relative error, weighted by traffic, at sizes that were
     timed to check it.
-    `switch_ms` is what it costs to serve a request with another profile than the one before it.
+    `switch_ms` is what it costs to serve a request with another profile than the one before it,
+    `size_change_ms` with another size under the same profile.
     `workspace_bytes` is the largest workspace limit that a build needed, None for TensorRT's own.
     """
 
@@ -73,6 +74,7 @@ class SourceFacts:
     measurement_count: int
     interpolation_error: float | None = None
     switch_ms: float | None = None
+    size_change_ms: float | None = None
     workspace_bytes: int | None = None
     cache_saving: CacheSaving | None = None
 

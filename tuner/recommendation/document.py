@@ -244,6 +244,7 @@ def _evidence(evidence: Evidence | None, model: Model | None) -> Json | str:
             None if facts.interpolation_error is None else rounded(facts.interpolation_error)
         ),
         "switch_ms": None if facts.switch_ms is None else rounded(facts.switch_ms),
+        "size_change_ms": None if facts.size_change_ms is None else rounded(facts.size_change_ms),
         "workspace_bytes": facts.workspace_bytes,
         "timing_cache": None if facts.cache_saving is None else _cache_saving(facts.cache_saving),
         "trials": evidence.trial_count,
