@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.logs.log_files import csv, lines, percentiles, read, rejected
+from tests.logs.log_files import csv, lines, parquet, percentiles, read, rejected
+from tuner.errors import TunerError
 from tuner.formula import axis_dimension
 from tuner.model import Model, TensorSpec
 
@@ -82,3 +83,69 @@ def test_an_azure_llm_trace_reads_as_it_stands(tmp_path: Path) -> None:
     assert percentiles(traffic, "seq", 50) == [374]
     assert traffic.start is not None
     assert traffic.start.microsecond == 680_590
+
+
+def test_times_that_count_from_the_start_of_a_trace_are_told_of(tmp_path: Path) -> None:
+    relative = lines(tmp_path / "a.jsonl", [{"timestamp": 3000, "input_length": 7}])
+    dated = lines(tmp_path / "b.jsonl", [{"timestamp": 1_714_521_600, "input_length": 7}])
+    start = "times start at 1970, so they seem to count from the start of the log"
+
+    assert start in read(relative).notes
+    assert start not in read(dated).notes
+
+
+def test_sessions_of_an_agent_need_a_mapping_and_have_no_common_time(tmp_path: Path) -> None:
+    columns = {
+        "trace_id": ["a", "a", "b"],
+        "agent_id": [None, "x", None],
+        "t": [0.0, 0.0, 2.5],
+        "in": [6343, 50_000, 880_502],
+        "out": [0, 103, 18_195],
+        "stop": ["end", None, "end"],
+    }
+    log = parquet(tmp_path / "a.parquet", columns)
+
+    with pytest.raises(TunerError, match="columns: trace_id, agent_id, t, in, out, stop; map them"):
+        read(log)
+    traffic = read(log, axes={"seq": "in"})
+    assert percentiles(traffic, "seq", 0, 50, 100) == [6343, 50_000, 880_502]
+    assert traffic.start is None
+    assert traffic.holdout_by == "hash"
+    assert rejected(read(log, axes={"seq": "in", "out": "out"})) == {"not_positive": 1}
+
+
+def test_a_histogram_by_client_and_window_weighs_its_sizes(tmp_path: Path) -> None:
+    columns = {
+        "client_id": [1, 1, 2],
+        "timestamp": [0, 21_600, 21_600],
+        "input_tokens": [19, 40, 0],
+        "count": [115_250_911, 3, 2],
+    }
+
+    traffic = read(parquet(tmp_path / "a.parquet", columns))
+
+    assert traffic.log_kind == "histogram"
+    assert traffic.histogram.request_count == 115_250_914
+    assert rejected(traffic) == {"not_positive": 1}
+
+
+def test_rates_of_arrivals_are_no_sizes(tmp_path: Path) -> None:
+    columns = {"client_id": [1, 2], "timestamp": [0, 600], "rate": [0.0, 0.25], "cv": [1.0, 1.1]}
+    log = parquet(tmp_path / "a.parquet", columns)
+
+    with pytest.raises(
+        TunerError, match="no column is a known axis; columns: client_id, timestamp, rate, cv"
+    ):
+        read(log)
+    with pytest.raises(TunerError, match="no usable rows: 2 rows read, not_whole 1, not_positive 1"):
+        read(log, axes={"seq": "rate"})
+
+
+def test_sizes_of_images_are_two_axes_without_a_time(tmp_path: Path) -> None:
+    columns = {"id": [7, 8], "height": [480, 640], "width": [640, 427], "file_name": ["a.jpg", "b.jpg"]}
+
+    traffic = read(parquet(tmp_path / "a.parquet", columns))
+
+    assert traffic.axes == ("height", "width")
+    assert traffic.histogram.sizes.tolist() == [[480, 640], [640, 427]]
+    assert traffic.start is None

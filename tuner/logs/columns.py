@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from tuner.errors import TunerError, nearest_name
 from tuner.logs import synonyms
 from tuner.logs.axis_column import AxisColumn, parse_axis
 from tuner.logs.fixed_dims import FixedColumn, fixed_columns
 from tuner.logs.layout import Layout, Place
+from tuner.logs.long_table import long_table, told_of_long_table
 from tuner.logs.record_forms import time_unit_of
 from tuner.logs.shape_columns import ShapeColumn, shape_columns
 from tuner.model import Model
 from tuner.settings import LogSettings
 
 _MOST_COLUMNS_SHOWN = 40
+_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,20 +230,23 @@ def check_answers(question: Question, answers: Sequence[FileColumns], layouts: S
     """TunerError where some axis, count or time is in no file at all."""
     present = list(dict.fromkeys(name for layout in layouts for name in layout))
     if not question.axes and question.model is None:
-        raise TunerError(
-            f"no column is a known axis; {_columns(present)}; map them: --axis batch=COLUMN --axis seq=COLUMN"
+        found = long_table(layouts)
+        advice = (
+            told_of_long_table(*found, "seq") if found else "map them: --axis batch=COLUMN --axis seq=COLUMN"
         )
+        raise TunerError(f"no column is a known axis; {shown_columns(present)}; {advice}")
     for i, axis in enumerate(question.axes):
         if not any(answer.axes[i] or any(axis in s.axes for s in answer.shapes) for answer in answers):
             raise TunerError(_no_column(axis, question, present))
     for option, name in (("--count", question.settings.count), ("--time", question.settings.time)):
         if name is not None and name not in present:
             raise TunerError(
-                f"{option} {name}: no such column{nearest_name(name, present)}; {_columns(present)}"
+                f"{option} {name}: no such column{nearest_name(name, present)}; {shown_columns(present)}"
             )
     if question.needs_count and not any(answer.count for answer in answers):
         raise TunerError(
-            f"kind {question.log_kind} needs a column of counts; {_columns(present)}; pass --count COLUMN"
+            f"kind {question.log_kind} needs a column of counts; {shown_columns(present)}; "
+            "pass --count COLUMN"
         )
 
 
@@ -251,17 +257,21 @@ def _no_column(axis: str, question: Question, present: list[str]) -> str:
     tensor = axis.partition("[")[0]
     if "[" in axis and text is None:
         return (
-            f"shape input '{tensor}' needs its values, and no column has them{hint}; {_columns(present)}; "
-            f"log them as a list values.{tensor}, or map --axis '{axis}=COLUMN'"
+            f"shape input '{tensor}' needs its values, and no column has them{hint}; "
+            f"{shown_columns(present)}; log them as a list values.{tensor}, or map --axis '{axis}=COLUMN'"
         )
     return (
-        f"axis '{axis}': no column '{wanted}' in the logs{hint}; {_columns(present)}; "
+        f"axis '{axis}': no column '{wanted}' in the logs{hint}; {shown_columns(present)}; "
         f"map it with --axis {axis}=COLUMN"
     )
 
 
-def _columns(present: list[str]) -> str:
+def shown_columns(present: Sequence[str]) -> str:
+    """The columns there are, for an error; a log may have thousands, and damage may make long names."""
     if not present:
         return "the logs have no columns"
     more = len(present) - _MOST_COLUMNS_SHOWN
-    return f"columns: {', '.join(present[:_MOST_COLUMNS_SHOWN])}{f' and {more} more' if more > 0 else ''}"
+    names = (name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in present)
+    return (
+        f"columns: {', '.join(islice(names, _MOST_COLUMNS_SHOWN))}{f' and {more} more' if more > 0 else ''}"
+    )

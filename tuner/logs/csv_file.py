@@ -28,7 +28,10 @@ def open_csv(source: Source, start: FileStart) -> LogFile:
     """Raises DamagedFile where the first line is no header."""
     line = start.head.lstrip(b"\r\n").splitlines()[0].decode("utf-8", errors="replace")
     delimiter = max(_DELIMITERS, key=line.count)
-    header = next(csv.reader([line], delimiter=delimiter))
+    try:
+        header = next(csv.reader([line], delimiter=delimiter))
+    except csv.Error as error:
+        raise DamagedFile(source.name, f"has no header line with column names ({error})") from error
     layout = {name: Place((name,), "text") for name in header}
     if not all(name.strip() for name in header) and len(header) == 1:
         raise DamagedFile(source.name, "has no header line with column names")

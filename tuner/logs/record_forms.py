@@ -49,7 +49,7 @@ def _triton_requests(events: Iterable[Any]) -> Iterator[Any]:
     """A row for each traced request that shows the shape of an input; the others have no size to tell."""
     requests: dict[Any, dict[str, Any]] = {}
     for event in events:
-        if not isinstance(event, dict) or "id" not in event:
+        if not isinstance(event, dict) or not isinstance(event.get("id"), (int, float, str)):
             yield event
             continue
         if event["id"] not in requests and len(requests) >= _MOST_OPEN_REQUESTS:

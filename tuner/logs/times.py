@@ -28,6 +28,8 @@ TIME_UNITS = {"s": 1_000_000.0, "ms": 1_000.0, "us": 1.0, "ns": 0.001}
 # Upper ends of the ranges by which the unit of a bare epoch is known. Seconds reach to the year 5138, so
 # milliseconds start at 1973, microseconds and nanoseconds likewise.
 _RANGES = (("s", 1e11), ("ms", 1e14), ("us", 1e17), ("ns", 1e20))
+# Times from the year 1000 to 9999 are times. The year 1 is what Go and .NET write where there is none.
+_EARLIEST_US = -30610224000_000_000
 _LATEST_US = 253402300800_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ISO = re.compile(
@@ -99,19 +101,21 @@ def _from_timestamps(column: pa.Array) -> Times:
         us = ticks // 1_000
     if column.null_count:
         us = np.where(ticks == NO_TIME, NO_TIME, us)
-    readable = (
-        column.type.unit in ("us", "ns") or not len(us) or int(np.abs(ticks).max()) < _LATEST_US // factor
-    )
-    if not readable:
-        return _out_of_range(us, ticks, factor, column)
-    return Times(us, has_zoneless=column.type.tz is None and len(us) > column.null_count)
+    bad_count = 0
+    if not _are_in_range(column, factor):
+        bad = (ticks >= _LATEST_US // factor) | (ticks < _EARLIEST_US // factor)
+        us = np.where(bad, NO_TIME, us)
+        bad_count = int(bad.sum()) - column.null_count
+    has_zoneless = column.type.tz is None and len(us) > column.null_count
+    return Times(us, has_zoneless=has_zoneless, unreadable_count=bad_count)
 
 
-def _out_of_range(us: Int64Array, ticks: Int64Array, factor: int, column: pa.Array) -> Times:
-    bad = (ticks != NO_TIME) & ((ticks > _LATEST_US // factor) | (ticks < -_LATEST_US // factor))
-    return Times(
-        np.where(bad, NO_TIME, us), has_zoneless=column.type.tz is None, unreadable_count=int(bad.sum())
-    )
+def _are_in_range(column: pa.Array, factor: int) -> bool:
+    """Nanoseconds in 64 bits always are."""
+    if column.type.unit == "ns" or column.null_count == len(column):
+        return True
+    ends = pc.min_max(column.cast(pa.int64()))
+    return _is_in_range(ends["min"].as_py() * factor) and _is_in_range(ends["max"].as_py() * factor)
 
 
 def _int64(column: pa.Array) -> Int64Array:
@@ -140,10 +144,9 @@ def _from_numbers(column: pa.Array, unit: str | None) -> Times:
 def _only_unit(least: float, largest: float, unit: str | None) -> str | None:
     """The one unit that all epochs between the two share, None where they differ or are out of range."""
     first, last = (_unit_of(value, unit) for value in (least, largest))
-    usable = (
-        all(abs(value) * TIME_UNITS[first] < _LATEST_US for value in (least, largest)) if first else False
-    )
-    return first if first == last and usable else None
+    if first is None or first != last:
+        return None
+    return first if all(_is_in_range(value * TIME_UNITS[first]) for value in (least, largest)) else None
 
 
 def _unit_of(value: float, unit: str | None) -> str | None:
@@ -159,9 +162,10 @@ def _from_floats(values: np.ndarray[Any, np.dtype[np.float64]], unit: str | None
     ranges: tuple[tuple[str, float], ...] = _RANGES if unit is None else ((unit, np.inf),)
     for name, end in ranges:
         size = np.abs(values)
-        here = (size >= start) & (size < end) & (size * TIME_UNITS[name] < _LATEST_US)
+        us_here = values * TIME_UNITS[name]
+        here = (size >= start) & (size < end) & (us_here >= _EARLIEST_US) & (us_here < _LATEST_US)
         if here.any():
-            us[here] = np.rint(values[here] * TIME_UNITS[name]).astype(np.int64)
+            us[here] = np.rint(us_here[here]).astype(np.int64)
             units.add(name)
         start = end
     unreadable = int((us == NO_TIME).sum()) - int(np.isnan(values).sum()) + nan_count
@@ -233,7 +237,11 @@ def _one(value: Any, unit: str | None) -> tuple[int, str | None, bool]:
     if name is None:
         return int(NO_TIME), None, False
     us = _in_microseconds(value, name)
-    return (us, name, False) if abs(us) < _LATEST_US else (int(NO_TIME), None, False)
+    return (us, name, False) if _is_in_range(us) else (int(NO_TIME), None, False)
+
+
+def _is_in_range(us: float) -> bool:
+    return _EARLIEST_US <= us < _LATEST_US
 
 
 def _in_microseconds(value: int | float | Decimal, unit: str) -> int:
@@ -262,4 +270,4 @@ def _from_iso(iso: re.Match[str]) -> tuple[int, str | None, bool]:
     except ValueError:
         return int(NO_TIME), None, False
     us = microseconds(moment) + int(f"{fraction or '0':0<9}"[:6])
-    return us, None, iso.group(5) is None
+    return (us, None, iso.group(5) is None) if _is_in_range(us) else (int(NO_TIME), None, False)

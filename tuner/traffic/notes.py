@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from tuner.logs.long_table import long_table, told_of_long_table
 from tuner.traffic.counted import Counted
 from tuner.traffic.open_logs import OpenLogs
 
+_A_YEAR_US = 365 * 86_400 * 1_000_000
 _KINDS = {
     "requests": "a row is one request",
     "batches": "a row is one executed batch",
@@ -20,6 +22,7 @@ _KINDS = {
 def told(logs: OpenLogs, counted: Counted) -> tuple[str, ...]:
     notes = [_understood(logs)]
     notes += _columns(logs)
+    notes += _long_table(logs)
     notes += logs.notes
     notes += counted.problems
     notes += [f"{count} rows {why} are left out" for why, count in counted.skipped.items()]
@@ -48,6 +51,15 @@ def _columns(logs: OpenLogs) -> list[str]:
     ]
 
 
+def _long_table(logs: OpenLogs) -> list[str]:
+    found = long_table(file.layout for file in logs.files)
+    axes = {column.axis for columns in logs.columns for column in columns.axes if column is not None}
+    mapped = {column.name for columns in logs.columns for column in columns.axes if column is not None}
+    if found is None or found[1] not in mapped:
+        return []
+    return [told_of_long_table(*found, min(axes))]
+
+
 def told_of_graph(refused: Mapping[tuple[int, ...], str], axes: tuple[str, ...]) -> str:
     size, why = min(refused.items())
     values = ",".join(f"{axis}={value}" for axis, value in zip(axes, size, strict=True))
@@ -62,6 +74,8 @@ def _times(logs: OpenLogs, counted: Counted) -> list[str]:
     if counted.time_units:
         forced = "" if any(columns.time_unit for columns in logs.columns) else ", by their size"
         notes.append(f"bare times are read in {', '.join(sorted(counted.time_units))}{forced}")
+    if counted.end_us is not None and counted.end_us < _A_YEAR_US and counted.time_units:
+        notes.append("times start at 1970, so they seem to count from the start of the log")
     if counted.has_zoneless:
         notes.append("some times have no zone and are taken as UTC")
     if counted.unreadable_time_count:

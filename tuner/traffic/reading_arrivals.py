@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tuner.errors import DamagedFile, TunerError, nearest_name
 from tuner.logs.block import Block
 from tuner.logs.clean import CleanRows, Rules, clean_rows
-from tuner.logs.columns import FileColumns
+from tuner.logs.columns import FileColumns, shown_columns
 from tuner.logs.log_file import LogFile, Wanted
 from tuner.logs.reasons import FINE
 from tuner.logs.times import NO_TIME
@@ -57,7 +57,7 @@ def _latency_column(logs: OpenLogs, wanted: str | None) -> str | None:
     if wanted is not None and wanted not in present:
         raise TunerError(
             f"--latency {wanted}: there is no such column{nearest_name(wanted, present)}; "
-            f"the columns are {', '.join(dict.fromkeys(present))}"
+            f"{shown_columns(list(dict.fromkeys(present)))}"
         )
     used = {name for columns in logs.columns for name in columns.names}
     known = (name for name in LATENCY_NAMES if name in present and name not in used)
