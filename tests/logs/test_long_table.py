@@ -27,7 +27,9 @@ def long_log(folder: Path) -> Path:
 def test_a_long_table_is_an_error_that_says_how_to_select_one_metric(tmp_path: Path) -> None:
     log = long_log(tmp_path)
 
-    with pytest.raises(TunerError, match=r"'metric' seems to say what 'value' is.* where metric = ") as caught:
+    with pytest.raises(
+        TunerError, match=r"'metric' seems to say what 'value' is.* where metric = "
+    ) as caught:
         read(log)
 
     query = (

@@ -1,22 +1,18 @@
-"""First and last time of row groups, from the statistics in a Parquet file's footer.
-
-Arrow ends the process, rather than raise, where the description of a column in a damaged footer is asked for.
-Its reader of rows meets the same damage first and raises, so it is led there before, on a file that gives no
-byte: nothing is read for it.
-"""
+"""First and last time of a Parquet file's row groups, as far as its footer tells."""
 
 from __future__ import annotations
 
-import io
+import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from tuner.logs.footer import Bounds, column_bounds
 from tuner.logs.log_file import Wanted
-from tuner.logs.sources import Source
 from tuner.logs.times import NO_TIME, read_time
+
+_UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+_SECONDS_A_DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,90 +25,58 @@ class _Span:
 
 
 class GroupTimes:
-    """The times of one file's row groups, where its footer tells them."""
+    """The times of one file's row groups in the column that is wanted as time."""
 
-    def __init__(self, source: Source, metadata: Any) -> None:
-        self._byte_count = source.byte_count
+    def __init__(self, metadata: Any, wanted: Wanted) -> None:
         self._metadata = metadata
+        self._wanted = wanted
 
-    def is_outside(self, group: int, wanted: Wanted) -> bool:
-        """Whether the statistics of the time column prove that no row of the group lies in the window."""
-        span = None if wanted.window == (None, None) else self._of_group(group, wanted)
+    def is_outside(self, group: int) -> bool:
+        """Whether the statistics prove that no row of the group lies in the window."""
+        span = None if self._wanted.window == (None, None) else self._spans[group]
         if span is None or not span.covers_all:
             return False
-        since, until = wanted.window
+        since, until = self._wanted.window
         return (since is not None and span.last_us < since) or (until is not None and span.first_us >= until)
 
-    def span(self, wanted: Wanted) -> tuple[int, int] | None:
-        """First and last microsecond of the file; None where some group does not tell."""
-        groups = [g for g in range(self._metadata.num_row_groups) if self._metadata.row_group(g).num_rows]
-        spans: list[_Span] = []
-        for group in groups:
-            span = self._of_group(group, wanted)
-            if span is None:
-                return None
-            spans.append(span)
-        if not spans:
+    def span(self) -> tuple[int, int] | None:
+        """First and last microsecond of the file; None where some group that has rows does not tell."""
+        row_counts = [self._metadata.row_group(i).num_rows for i in range(self._metadata.num_row_groups)]
+        spans = [span for span, count in zip(self._spans, row_counts, strict=True) if count]
+        known = [span for span in spans if span is not None]
+        if not known or len(known) < len(spans):
             return None
-        return min(span.first_us for span in spans), max(span.last_us for span in spans)
+        return min(span.first_us for span in known), max(span.last_us for span in known)
 
-    def _of_group(self, group: int, wanted: Wanted) -> _Span | None:
-        """None where the statistics are missing or their unit is in doubt."""
-        place = self._place(wanted.time)
-        if place is None or not self._is_described(group, str(wanted.time)):
-            return None
-        statistics = self._metadata.row_group(group).column(place).statistics
-        if statistics is None or not statistics.has_min_max:
-            return None
-        try:
-            least, largest = statistics.min, statistics.max
-        except (ValueError, OverflowError):  # texts that are none, and days beyond the calendar
-            return None
-        if isinstance(least, (str, bytes)):
-            return None
-        first, first_unit = read_time(least, wanted.time_unit)
-        last, last_unit = read_time(largest, wanted.time_unit)
-        if NO_TIME in (first, last) or first_unit != last_unit:
-            return None
-        return _Span(first, last, not statistics.null_count)
-
-    def _place(self, name: str | None) -> int | None:
+    @cached_property
+    def _spans(self) -> list[_Span | None]:
+        nothing: list[_Span | None] = [None] * self._metadata.num_row_groups
         schema = self._metadata.schema
-        return next((i for i in range(len(schema)) if schema.column(i).path == name), None)
-
-    def _is_described(self, group: int, name: str) -> bool:
-        """Whether the reader of rows finds the column in the footer, and would go on to its bytes."""
-        file = _NoBytes(self._byte_count)
-        try:
-            reader = pq.ParquetFile(file, metadata=self._metadata, pre_buffer=False)
-            next(reader.iter_batches(1, row_groups=[group], columns=[name], use_threads=False), None)
-        except (OSError, pa.ArrowException):
-            return file.was_read
-        return file.was_read
+        place = next((i for i in range(len(schema)) if schema.column(i).path == self._wanted.time), None)
+        if place is None:
+            return nothing
+        meaning = json.loads(schema.column(place).logical_type.to_json())
+        spans = [
+            None if bounds is None else _span(bounds, meaning, self._wanted.time_unit)
+            for bounds in column_bounds(self._metadata, place)
+        ]
+        return spans if len(spans) == len(nothing) else nothing
 
 
-class _NoBytes(io.RawIOBase):
-    """A file of so many bytes that gives none and knows whether some were asked for."""
+def _span(bounds: Bounds, meaning: dict[str, Any], unit: str | None) -> _Span | None:
+    """None where the values are no times, or numbers whose unit is in doubt."""
+    (first, first_unit), (last, last_unit) = (
+        _time(value, meaning, unit) for value in (bounds.least, bounds.largest)
+    )
+    if NO_TIME in (first, last) or first_unit != last_unit:
+        return None
+    return _Span(first, last, not bounds.null_count)
 
-    def __init__(self, byte_count: int) -> None:
-        self._byte_count = byte_count
-        self._position = 0
-        self.was_read = False
 
-    def read(self, byte_count: int = -1) -> bytes:
-        self.was_read = True
-        return b""
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._byte_count}[whence]
-        self._position = start + offset
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
+def _time(value: float, meaning: dict[str, Any], unit: str | None) -> tuple[int, str | None]:
+    kind = meaning.get("Type")
+    if kind == "Timestamp":
+        return read_time(value, _UNITS[meaning["timeUnit"]])
+    if kind == "Date":
+        return read_time(value * _SECONDS_A_DAY, "s")
+    return read_time(value, unit) if kind in ("None", "Int") else (int(NO_TIME), None)

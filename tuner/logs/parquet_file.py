@@ -34,9 +34,13 @@ def open_parquet(source: Source) -> LogFile:
         partial(_pieces, source, metadata, layout),
         metadata=texts,
         row_count=metadata.num_rows,
-        time_span=GroupTimes(source, metadata).span,
+        time_span=partial(_time_span, metadata),
         spans=Spans(groups, unit_bytes, partial(_row_groups, (source, metadata, layout)), are_numbered=True),
     )
+
+
+def _time_span(metadata: Any, wanted: Wanted) -> tuple[int, int] | None:
+    return GroupTimes(metadata, wanted).span()
 
 
 def _opened(source: Source, metadata: Any) -> Any:
@@ -70,12 +74,12 @@ def _pieces(
     source: Source, metadata: Any, layout: Layout, wanted: Wanted, span: tuple[int, int] | None = None
 ) -> Iterator[Piece]:
     start, end = span or (0, metadata.num_row_groups)
-    times = GroupTimes(source, metadata)
+    times = GroupTimes(metadata, wanted)
     first_row = 0
     for group in range(end):
         details = metadata.row_group(group)
         if details.num_rows and group >= start:
-            if times.is_outside(group, wanted):
+            if times.is_outside(group):
                 yield partial(_skipped, first_row, details.num_rows)
             else:
                 yield partial(_group_blocks, source, metadata, layout, (group, first_row, wanted))

@@ -128,7 +128,7 @@ def account_of(name: str, metadata: Mapping[str, str]) -> TrafficAccount:
     try:
         rejected = json.loads(metadata.get(_REJECTED, "{}"))
         span = json.loads(metadata.get(_SPAN, "null"))
-        return TrafficAccount(
+        account = TrafficAccount(
             int(metadata.get(_ROWS, "0")),
             {str(reason): Rejection(int(count), str(place)) for reason, (count, place) in rejected.items()},
             metadata.get(_AXIS),
@@ -136,3 +136,9 @@ def account_of(name: str, metadata: Mapping[str, str]) -> TrafficAccount:
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DamagedFile(name, "has the metadata of a traffic file, but they cannot be read") from error
+    counts = [rejection.count for rejection in account.rejections.values()]
+    if min(counts, default=0) < 0 or sum(counts) > account.row_count:
+        raise DamagedFile(
+            name, f"says that {sum(counts)} of {account.row_count} rows were rejected, which cannot be"
+        )
+    return account
