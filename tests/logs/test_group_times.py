@@ -13,13 +13,15 @@ import pytest
 from tests.logs.log_files import parquet
 from tuner.logs.group_times import GroupTimes
 from tuner.logs.log_file import Wanted
+from tuner.logs.sources import find_sources
 
 MAY, JUNE = 1_714_521_600, 1_717_200_000
 MAY_US, JUNE_US = MAY * 10**6, JUNE * 10**6
 
 
 def times_of(log: Path, window: tuple[int | None, int | None] = (None, None), **wanted: Any) -> GroupTimes:
-    return GroupTimes(pq.read_metadata(log), Wanted(("ts",), "ts", window=window, **wanted))
+    wanted = {"names": ("ts",), "time": "ts", "window": window, **wanted}
+    return GroupTimes(find_sources([str(log)]).sources[0], pq.read_metadata(log), Wanted(**wanted))
 
 
 @pytest.mark.parametrize(
@@ -73,4 +75,4 @@ def test_a_group_with_rows_that_have_no_time_is_read(tmp_path: Path) -> None:
 def test_a_column_inside_a_struct_is_found_by_its_path(tmp_path: Path) -> None:
     log = parquet(tmp_path / "a.parquet", {"a": [1], "request": pa.array([{"n": 1, "ts": MAY}])})
 
-    assert GroupTimes(pq.read_metadata(log), Wanted(("request.ts",), "request.ts")).span() == (MAY_US, MAY_US)
+    assert times_of(log, names=("request.ts",), time="request.ts").span() == (MAY_US, MAY_US)

@@ -6,18 +6,21 @@ apache/thrift, doc/specs/thrift-compact-protocol.md, and apache/parquet-format, 
 
 from __future__ import annotations
 
-import io
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tuner.logs.file_start import reading
+from tuner.logs.sources import Source
+
 _BINARY, _STRUCT = 8, 12
-_BOOLS, _VARINTS, _LISTS = (1, 2), (4, 5, 6), (9, 10)
+_VARINTS, _LISTS = (4, 5, 6), (9, 10)
 _SIZES = {1: 0, 2: 0, 3: 1, 7: 8, 13: 16}
 """Bytes of the values of a type; Parquet's footers hold no maps."""
 _ROW_GROUPS, _COLUMNS, _META_DATA, _TYPE, _STATISTICS = 4, 1, 3, 1, 12
 _NULL_COUNT, _LARGEST, _LEAST = 3, (5, 1), (6, 2)
+_TAIL_BYTES = 64 << 10
 _FORMATS = {1: "<i", 2: "<q", 4: "<f", 5: "<d"}
 """Physical types that are numbers, as `struct` reads them."""
 
@@ -31,18 +34,29 @@ class Bounds:
     null_count: int | None
 
 
-def column_bounds(metadata: Any, column: int) -> list[Bounds | None]:
+def column_bounds(source: Source, column: int) -> list[Bounds | None]:
     """For each row group, the bounds of the leaf column at this place; None where they are not there.
 
-    All are None where the footer cannot be followed.
+    Empty where the footer cannot be followed. Raises DamagedFile where the file cannot be read.
     """
-    written = io.BytesIO()
-    metadata.write_metadata_file(written)
-    data = written.getvalue()
     try:
-        return _row_groups(_Compact(data, 4), column)
+        return _row_groups(_Compact(_footer(source), 0), column)
     except (IndexError, ValueError, struct.error, RecursionError):
-        return [None] * int(metadata.num_row_groups)
+        return []
+
+
+def _footer(source: Source) -> bytes:
+    with reading(source), source.filesystem.open_input_file(source.path) as file:
+        tail = _end(file, source.byte_count, _TAIL_BYTES)
+        length = struct.unpack("<I", tail[-8:-4])[0] + 8
+        if length > len(tail):
+            tail = _end(file, source.byte_count, length)
+    return tail[-length:-8]
+
+
+def _end(file: Any, byte_count: int, length: int) -> bytes:
+    file.seek(max(0, byte_count - length))
+    return bytes(file.read(length))
 
 
 def _row_groups(footer: _Compact, column: int) -> list[Bounds | None]:
@@ -177,8 +191,10 @@ def _after(data: bytes, at: int, kind: int) -> int:
 def _after_list(data: bytes, at: int) -> int:
     length, kind = data[at] >> 4, data[at] & 15
     length, at = (length, at + 1) if length < 15 else _varint(data, at + 1)
+    if kind in _SIZES:
+        return at + length * max(1, _SIZES[kind])
     for _ in range(length):
-        at = at + 1 if kind in _BOOLS else _after(data, at, kind)
+        at = _after(data, at, kind)
     return at
 
 
@@ -188,4 +204,6 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         value |= (byte & 127) << shift
         shift += 7
         at += 1
+        if shift > 63:
+            raise ValueError("a number of more than 64 bits")
     return value | byte << shift, at + 1

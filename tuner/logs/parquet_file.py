@@ -34,13 +34,13 @@ def open_parquet(source: Source) -> LogFile:
         partial(_pieces, source, metadata, layout),
         metadata=texts,
         row_count=metadata.num_rows,
-        time_span=partial(_time_span, metadata),
+        time_span=partial(_time_span, source, metadata),
         spans=Spans(groups, unit_bytes, partial(_row_groups, (source, metadata, layout)), are_numbered=True),
     )
 
 
-def _time_span(metadata: Any, wanted: Wanted) -> tuple[int, int] | None:
-    return GroupTimes(metadata, wanted).span()
+def _time_span(source: Source, metadata: Any, wanted: Wanted) -> tuple[int, int] | None:
+    return GroupTimes(source, metadata, wanted).span()
 
 
 def _opened(source: Source, metadata: Any) -> Any:
@@ -74,7 +74,7 @@ def _pieces(
     source: Source, metadata: Any, layout: Layout, wanted: Wanted, span: tuple[int, int] | None = None
 ) -> Iterator[Piece]:
     start, end = span or (0, metadata.num_row_groups)
-    times = GroupTimes(metadata, wanted)
+    times = GroupTimes(source, metadata, wanted)
     first_row = 0
     for group in range(end):
         details = metadata.row_group(group)
