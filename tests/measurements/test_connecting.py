@@ -6,7 +6,6 @@ import dataclasses
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,11 +44,13 @@ def test_a_write_waits_for_another_process_lock(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_is_never_given_back_is_an_error_that_names_the_store(tmp_path: Path) -> None:
-    with open_store(f"sqlite:///{tmp_path}/t.db", wait_s=0.3) as store, held(tmp_path / "t.db", 60):
-        started = time.monotonic()
-        with pytest.raises(TunerError, match=r"t\.db: database is locked; another process holds it"):
-            store.add_engine(MODEL, engine(4).engine)
-        assert time.monotonic() - started < 10
+    # Whoever waited until the lock is given back would see no error.
+    with (
+        open_store(f"sqlite:///{tmp_path}/t.db", wait_s=0.3) as store,
+        held(tmp_path / "t.db", 60),
+        pytest.raises(TunerError, match=r"t\.db: database is locked; another process holds it"),
+    ):
+        store.add_engine(MODEL, engine(4).engine)
 
 
 def damaged(path: Path, keep: int) -> None:
