@@ -136,3 +136,22 @@ def test_logs_without_times_have_no_drift(shell: Shell, tmp_path: Path) -> None:
     ran = shell.tuner("inspect", "--logs", parquet(tmp_path / "a.parquet", {"seq": [1, 2]}))
 
     assert "Over time" not in ran.out
+
+
+def test_requests_far_beyond_the_others_are_named_as_outliers(shell: Shell, tmp_path: Path) -> None:
+    rows = [{"batch": 8, "seq": 224}] * 199 + [{"batch": 64, "seq": 65_536}]
+
+    far = shell.tuner("inspect", "--logs", lines(tmp_path / "far.jsonl", rows))
+    near = shell.tuner("inspect", "--logs", lines(tmp_path / "near.jsonl", rows[:-1]))
+
+    assert "1 of 200 requests is over 100 times the work of the P99, up to 64x65536" in far.out
+    assert "times the work of the P99" not in near.out
+
+
+def test_columns_that_were_not_used_are_offered(shell: Shell, tmp_path: Path) -> None:
+    parquet(tmp_path / "logs" / "1.parquet", {"seq": [1]})
+    parquet(tmp_path / "logs" / "2.parquet", {"seq": [2], "image_x": [224]})
+
+    ran = shell.tuner("inspect", "--logs", tmp_path / "logs")
+
+    assert "note: not used are the columns: image_x" in ran.out

@@ -66,3 +66,13 @@ def test_many_blocks_are_one_file(tmp_path: Path) -> None:
 
     assert traffic.histogram.request_count == 120_000
     assert traffic.rejections["not_a_number"].first_place.endswith(":row 120001")
+
+
+def test_a_name_longer_than_any_is_no_header(tmp_path: Path) -> None:
+    with pytest.raises(TunerError, match=r"a\.csv: has no header line with column names"):
+        read(csv(tmp_path / "a.csv", "seq," + "x" * 200_000 + "\n1,2\n"))
+
+
+def test_an_error_shows_the_start_of_long_names(tmp_path: Path) -> None:
+    with pytest.raises(TunerError, match=r"columns: x{60}\.\.\., y;"):
+        read(csv(tmp_path / "a.csv", "x" * 5_000 + ",y\n1,2\n"))

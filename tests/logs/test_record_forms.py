@@ -149,3 +149,15 @@ def test_sizes_of_images_are_two_axes_without_a_time(tmp_path: Path) -> None:
     assert traffic.axes == ("height", "width")
     assert traffic.histogram.sizes.tolist() == [[480, 640], [640, 427]]
     assert traffic.start is None
+
+
+@pytest.mark.parametrize("number", [[1], {"a": 1}, None])
+def test_a_triton_event_without_a_usable_id_is_a_rejected_row(tmp_path: Path, number: object) -> None:
+    events = [*triton_events(1, "8,128", "8,128"), {"id": number, "activity": "TENSOR_QUEUE_INPUT"}]
+    log = tmp_path / "trace.json"
+    log.write_text(json.dumps(events))
+
+    traffic = read(log, model=ENCODER)
+
+    assert traffic.histogram.sizes.tolist() == [[8, 128]]
+    assert rejected(traffic) == {"missing": 1}

@@ -125,3 +125,31 @@ def test_arrays_and_lists_give_the_same_times(seconds: list[int]) -> None:
 def test_an_option_that_is_no_time_says_what_is_accepted() -> None:
     with pytest.raises(TunerError, match="--since is 'soon'; accepted are times like 2024-05-01T12:00:00Z"):
         parse_time("soon", "--since")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["0001-01-01T00:00:00Z"],
+        ["9999-12-31T23:59:59-05:00"],
+        [-(10**11) + 1],
+        [-9e10],
+        pa.array([-(10**11) + 1]),
+        pa.array([-9e10]),
+        pa.array(["0001-01-01T00:00:00Z"]),
+        *(pa.array([ticks], pa.timestamp("us")) for ticks in (-(2**62), 2**60, -62_135_596_800_000_000)),
+        *(pa.array([ticks], pa.timestamp("s")) for ticks in (-(2**62), 2**60)),
+    ],
+)
+def test_a_time_outside_of_the_years_1000_to_9999_is_none(column: Any) -> None:
+    times = read_times(column)
+
+    assert times.us.tolist() == [NO_TIME]
+    assert times.unreadable_count == 1
+
+
+def test_times_out_of_range_leave_the_others_and_the_nulls_alone() -> None:
+    times = read_times(pa.array([MAY_US, None, 2**60, -(2**62)], pa.timestamp("us", "UTC")))
+
+    assert times.us.tolist() == [MAY_US, NO_TIME, NO_TIME, NO_TIME]
+    assert times.unreadable_count == 2

@@ -122,3 +122,25 @@ def test_an_axis_named_like_a_column_of_the_file_is_refused(tmp_path: Path) -> N
 
     with pytest.raises(TunerError, match="an axis is named count"):
         write_traffic(read(log, axes={"count": "count"}, log_kind="requests"), tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"tuner.rows_read": "0"}, "says that 1 of 0 rows were rejected, which cannot be"),
+        ({"tuner.rejected": '{"missing": [-1, "a"]}'}, "says that -1 of 102 rows were rejected"),
+        ({"tuner.rejected": "[1"}, "cannot be read"),
+        ({"tuner.span_us": "[0, 1000000000000000000000000000]"}, "cannot be read"),
+        ({"tuner.span_us": "[0, 999999999999999999]"}, "cannot be read"),
+    ],
+)
+def test_an_account_that_cannot_be_is_refused(
+    traffic: Traffic, tmp_path: Path, changed: dict[str, str], words: str
+) -> None:
+    path = tmp_path / "traffic.parquet"
+    write_traffic(traffic, path)
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, **changed}), path)
+
+    with pytest.raises(TunerError, match=words):
+        read(path)

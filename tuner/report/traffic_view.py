@@ -12,6 +12,8 @@ from tuner.report.look import DIM, bar, distribution, plain_table
 from tuner.report.traffic_summary import PERCENTS, Spread, TrafficSummary
 
 _BAR_WIDTH = 40
+_FAR = 100
+"""Times the P99 from which a request is named as an outlier."""
 
 
 def traffic_view(summary: TrafficSummary) -> RenderableType:
@@ -37,11 +39,26 @@ def sentences(summary: TrafficSummary) -> Iterator[str]:
     for spread in summary.spreads[:-1]:
         if spread.zero_count:
             yield _zero_sentence(spread, traffic.histogram.request_count)
+    yield from _outliers(summary)
 
 
 def _zero_sentence(spread: Spread, total: int) -> str:
     verb = "has" if spread.zero_count == 1 else "have"
     return f"{spread.zero_count:,} of {total:,} requests {verb} {spread.name} 0"
+
+
+def _outliers(summary: TrafficSummary) -> Iterator[str]:
+    """Requests that a profile's max would have to reach far out for."""
+    histogram, p99 = summary.traffic.histogram, summary.spreads[-1].p99
+    far = histogram.work > _FAR * p99
+    if p99 and far.any():
+        count = int(histogram.counts[far].sum())
+        largest = "x".join(str(v) for v in histogram.sizes[int(histogram.work.argmax())].tolist())
+        verb = "is" if count == 1 else "are"
+        yield (
+            f"{count:,} of {histogram.request_count:,} requests {verb} over {_FAR} times "
+            f"the work of the P99, up to {largest}"
+        )
 
 
 def spread_table(summary: TrafficSummary) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from tuner.logs.columns import shown_columns
 from tuner.logs.long_table import long_table, told_of_long_table
 from tuner.traffic.counted import Counted
 from tuner.traffic.open_logs import OpenLogs
@@ -22,6 +23,7 @@ _KINDS = {
 def told(logs: OpenLogs, counted: Counted) -> tuple[str, ...]:
     notes = [_understood(logs)]
     notes += _columns(logs)
+    notes += _unused(logs)
     notes += _long_table(logs)
     notes += logs.notes
     notes += counted.problems
@@ -49,6 +51,13 @@ def _columns(logs: OpenLogs) -> list[str]:
         sentence if count == everywhere else f"{sentence}, in {count} of {everywhere} files"
         for sentence, count in told.items()
     ]
+
+
+def _unused(logs: OpenLogs) -> list[str]:
+    """The columns that could be mapped besides; a file of ours has none."""
+    used = {name for columns in logs.columns for name in columns.names}
+    left = [name for name in dict.fromkeys(n for file in logs.files for n in file.layout) if name not in used]
+    return [f"not used are the {shown_columns(left)}"] if left and not logs.accounts else []
 
 
 def _long_table(logs: OpenLogs) -> list[str]:

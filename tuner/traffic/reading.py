@@ -119,7 +119,7 @@ def refuse_too_many_rejections(traffic: Traffic, settings: LogSettings) -> None:
     if rejected > settings.max_rejected * rows:
         raise TunerError(
             f"{rejected} of {rows} rows are rejected ({account}), {rejected / rows:.1%} where "
-            f"{settings.max_rejected:.6g} of all is accepted; mend the logs or raise --max-rejected"
+            f"at most {100 * settings.max_rejected:.6g}% is accepted; mend the logs or raise --max-rejected"
         )
 
 
@@ -184,12 +184,19 @@ def _traffic(logs: OpenLogs, counted: Counted) -> Traffic:
 def _nothing_usable(logs: OpenLogs, counted: Counted) -> str:
     if counted.problems and counted.row_count == len(counted.problems):
         return counted.problems[0]
+    if not counted.row_count:
+        return f"no usable rows: {_files(logs)} no row"
     account = [f"{reason} {count}" for reason, count in counted.rejected.items()]
     account += [f"{count} {why}" for why, count in counted.skipped.items()]
     first = min(counted.first_places.values(), default=None)
     files = {file.source.name: file for file in logs.files}
     place = f", the first at {_place(first, files)}" if first else ""
-    return f"no usable rows: {counted.row_count} rows read, {', '.join(account) or 'none there'}{place}"
+    return f"no usable rows: {counted.row_count} rows read, {', '.join(account)}{place}"
+
+
+def _files(logs: OpenLogs) -> str:
+    first, count = logs.files[0].source.name, len(logs.files)
+    return f"{first} has" if count == 1 else f"{first} and {count - 1} more files have"
 
 
 def _rejections(counted: Counted, files: Mapping[str, LogFile]) -> dict[str, Rejection]:

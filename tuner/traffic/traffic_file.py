@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tuner.errors import DamagedFile, TunerError
-from tuner.logs.times import microseconds
+from tuner.logs.times import microseconds, to_datetime
 from tuner.traffic.traffic import Rejection, Traffic
 
 COUNT, BUCKET_START = "count", "bucket_start"
@@ -132,9 +132,9 @@ def account_of(name: str, metadata: Mapping[str, str]) -> TrafficAccount:
             int(metadata.get(_ROWS, "0")),
             {str(reason): Rejection(int(count), str(place)) for reason, (count, place) in rejected.items()},
             metadata.get(_AXIS),
-            (int(span[0]), int(span[1])) if span else None,
+            _span(span) if span else None,
         )
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
         raise DamagedFile(name, "has the metadata of a traffic file, but they cannot be read") from error
     counts = [rejection.count for rejection in account.rejections.values()]
     if min(counts, default=0) < 0 or sum(counts) > account.row_count:
@@ -142,3 +142,9 @@ def account_of(name: str, metadata: Mapping[str, str]) -> TrafficAccount:
             name, f"says that {sum(counts)} of {account.row_count} rows were rejected, which cannot be"
         )
     return account
+
+
+def _span(ends: Sequence[Any]) -> tuple[int, int]:
+    """Raises ValueError or OverflowError for times beyond the calendar."""
+    first, last = (microseconds(to_datetime(int(end))) for end in ends)
+    return first, last
