@@ -140,7 +140,8 @@ def test_an_account_that_cannot_be_is_refused(
     path = tmp_path / "traffic.parquet"
     write_traffic(traffic, path)
     table = pq.read_table(path)
-    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, **changed}), path)
+    metadata = {**table.schema.metadata, **{name.encode(): text for name, text in changed.items()}}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
 
     with pytest.raises(TunerError, match=words):
         read(path)

@@ -193,7 +193,8 @@ def _from_texts(column: pa.Array, unit: str | None) -> Times:
         except pa.ArrowInvalid:
             continue
         times = _from_timestamps(read)
-        return Times(times.us, has_zoneless=is_zoneless and column.null_count < len(column))
+        has_zoneless = is_zoneless and column.null_count < len(column)
+        return Times(times.us, has_zoneless=has_zoneless, unreadable_count=times.unreadable_count)
     return _from_objects(plain_values(column), unit)
 
 
