@@ -175,3 +175,14 @@ def test_rows_without_a_time_fall_on_the_side_that_their_line_says(tmp_path: Pat
     assert fast.holdout is not None
     assert careful.holdout is not None
     assert fast.holdout.sizes.tolist() == careful.holdout.sizes.tolist()
+
+
+@pytest.mark.parametrize("neighbour", ['{"seq": 9}', '{"seq": NaN}', '{"seq": "x"}', "broken"])
+def test_bytes_that_are_no_text_spoil_no_size_beside_them(tmp_path: Path, neighbour: str) -> None:
+    log = tmp_path / "a.jsonl.gz"
+    lines_of_bytes = (b'{"seq": 64, "prompt": "caf\xe9 \xc0\xaf"}', neighbour.encode(), b'{"seq": 128}')
+    log.write_bytes(gzip.compress(b"\n".join(lines_of_bytes)))
+
+    sizes = read(log).histogram.sizes.ravel().tolist()
+
+    assert [size for size in sizes if size != 9] == [64, 128]

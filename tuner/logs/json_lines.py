@@ -87,8 +87,9 @@ _BROKEN = _Broken()
 
 
 def _parsed(line: bytes) -> Any:
+    """Bytes that are no text are no reason to lose the size beside them; Arrow passes them over as well."""
     try:
-        return json.loads(line)
+        return json.loads(line.decode("utf-8-sig", errors="replace"))
     except (ValueError, RecursionError):
         return _BROKEN
 
