@@ -68,9 +68,44 @@ def test_many_blocks_are_one_file(tmp_path: Path) -> None:
     assert traffic.rejections["not_a_number"].first_place.endswith(":row 120001")
 
 
-def test_a_name_longer_than_any_is_no_header(tmp_path: Path) -> None:
-    with pytest.raises(TunerError, match=r"a\.csv: has no header line with column names"):
-        read(csv(tmp_path / "a.csv", "seq," + "x" * 200_000 + "\n1,2\n"))
+def test_a_header_with_a_very_long_name_is_read(tmp_path: Path) -> None:
+    log = csv(tmp_path / "a.csv", "seq," + "x" * 200_000 + "\n1,2\n")
+
+    assert percentiles(read(log), "seq", 50) == [1]
+
+
+ROWS = [f"{i + 1},note {i},2024-05-01T00:00:{i:02}Z" for i in range(60)]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {10: '11,"note 10,2024-05-01T00:00:10Z'},
+        {10: '"11,note 10,2024-05-01T00:00:10Z'},
+        {10: '11,note 10,"2024-05-01T00:00:10Z'},
+        {59: '60,note 59,"2024-05-01T00:00:59Z'},
+        {10: '11,"note 10,2024-05-01T00:00:10Z', 40: '41,"note 40,2024-05-01T00:00:40Z'},
+        {10: '"11,note 10,2024-05-01T00:00:10Z', 40: '"41,note 40,2024-05-01T00:00:40Z'},
+        {10: '"11,note 10,2024-05-01T00:00:10Z', 40: '41",note 40,2024-05-01T00:00:40Z'},
+    ],
+)
+def test_a_quote_that_swallows_lines_damages_the_file(tmp_path: Path, changed: dict[int, str]) -> None:
+    rows = [changed.get(i, row) for i, row in enumerate(ROWS)]
+    log = csv(tmp_path / "a.csv", "seq,note,ts\n" + "\n".join(rows) + "\n")
+    whole = csv(tmp_path / "whole.csv", "seq,note,ts\n1,a,2024-05-01\n")
+
+    with pytest.raises(TunerError, match=r"a\.csv: has a (quote|value)"):
+        read(log)
+    assert rejected(read(log, whole)) == {"damaged": 1}
+
+
+@pytest.mark.parametrize(
+    "note", ['"two\nlines"', '"say ""x"""', '5" screen', '"a" b', '""', '"' + "x" * 300_000 + '"']
+)
+def test_a_quote_that_keeps_to_its_value_is_read(tmp_path: Path, note: str) -> None:
+    log = csv(tmp_path / "a.csv", f'"seq","note"\n"1",{note}\n2,plain\n')
+
+    assert read(log).histogram.sizes.ravel().tolist() == [1, 2]
 
 
 def test_an_error_shows_the_start_of_long_names(tmp_path: Path) -> None:

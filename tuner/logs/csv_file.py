@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tuner.errors import DamagedFile
 from tuner.logs.block import Block
+from tuner.logs.csv_quotes import check_quotes, refuse_lines
 from tuner.logs.file_start import FileStart, plain_bytes, reading
 from tuner.logs.layout import Layout, Place
 from tuner.logs.log_file import LogFile, Piece, Wanted, known_names
@@ -28,10 +29,7 @@ def open_csv(source: Source, start: FileStart) -> LogFile:
     """Raises DamagedFile where the first line is no header."""
     line = start.head.lstrip(b"\r\n").splitlines()[0].decode("utf-8", errors="replace")
     delimiter = max(_DELIMITERS, key=line.count)
-    try:
-        header = next(csv.reader([line], delimiter=delimiter))
-    except csv.Error as error:
-        raise DamagedFile(source.name, f"has no header line with column names ({error})") from error
+    header = next(csv.reader([line], delimiter=delimiter))
     layout = {name: Place((name,), "text") for name in header}
     if not all(name.strip() for name in header) and len(header) == 1:
         raise DamagedFile(source.name, "has no header line with column names")
@@ -52,11 +50,14 @@ def _blocks(source: Source, dress: tuple[str | None, str, list[str]], names: lis
         raise DamagedFile(source.name, f"has two columns named '{twice[0]}'")
     broken: list[int] = []
     with plain_bytes(source, compression) as stream, reading(source):
-        reader = _open(_ValidText(stream.stream), delimiter, names or header[:1], broken)
+        text = _ValidText(stream.stream)
+        reader = _open(text, delimiter, names or header[:1], broken)
         row, position = 0, 0
         for batch in reader:
             consumed = stream.position() - position
             position += consumed
+            for name in names if text.has_quotes else ():
+                refuse_lines(source, name, batch.column(name))
             # Arrow counts lines from 1 with the header, and the rows that it skipped are among them.
             numbers = _numbers_around(row, batch.num_rows, [line - 2 for line in broken])
             yield Block(
@@ -73,6 +74,8 @@ def _blocks(source: Source, dress: tuple[str | None, str, list[str]], names: lis
                 broken.clear()
         if broken:
             yield _broken_rows(row, broken)
+    if text.has_quotes:
+        check_quotes(source, compression, delimiter)
 
 
 class _ValidText:
@@ -83,10 +86,12 @@ class _ValidText:
     def __init__(self, stream: Any) -> None:
         self._stream = stream
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self.has_quotes = False
 
     def read(self, byte_count: int) -> bytes:
         """At most so many bytes, although a replacement takes three where there was one."""
         chunk = bytes(self._stream.read(max(1, byte_count // 3)))
+        self.has_quotes = self.has_quotes or b'"' in chunk
         text = self._decoder.decode(chunk, final=not chunk).encode()
         # Nothing means the end to the reader, but may be the start of a character here.
         return text if text or not chunk else self.read(byte_count)
