@@ -14,24 +14,24 @@ from tests.search.synthetic import SyntheticSource, grid_opts
 from tuner.axes import Size
 from tuner.measurements.measurement import Mode
 from tuner.profiles.routing import route_sticky
+from tuner.replay.changes import ChangeCosts
 from tuner.replay.score import Judge
 from tuner.search.cuts import best_boxes, best_slabs, cuts_of
 from tuner.search.policies import PolicyProblem, best_by_policy
 from tuner.traffic.histogram import SizeHistogram
 
 
-def encoder_problem(mix: str, objective: str = "gpu_time", **given: float) -> PolicyProblem:
+def encoder_problem(mix: str, objective: str = "gpu_time", **costs_ms: float) -> PolicyProblem:
     histogram = encoder_mix(mix)
     source = recorded(ENCODER)
     whole = [p for p in source.candidates() if p.max.values == (64, 512)]
     return PolicyProblem(
         measured=tuple(source.measure(p, histogram.sizes) for p in whole),  # type: ignore[misc]
-        judge=judge_of(histogram, objective),
+        judge=judge_of(histogram, objective).charging(ChangeCosts(**costs_ms)),
         mode=Mode.ENQUEUE,
         model=source.model,
         bounds=(histogram.smallest, histogram.largest),
         max_profiles=3,
-        **given,  # type: ignore[arg-type]
     )
 
 
@@ -58,9 +58,7 @@ def cost_of(judge: Judge, latency: np.ndarray, ranged: list[tuple[int, Size, Siz
 def test_no_slabs_of_one_axis_are_better_than_those_found(seed: int, sizes: int, objective: str) -> None:
     judge, latency, opts = one_axis_problem(seed, sizes, objective)
     largest = judge.histogram.largest
-    found = [
-        r for r in best_slabs(judge, latency, opts, cuts_of(judge.histogram, largest), 2, 0.0) if len(r) == 2
-    ]
+    found = [r for r in best_slabs(judge, latency, opts, cuts_of(judge.histogram, largest), 2) if len(r) == 2]
     best = np.inf
     for cut, first, second in itertools.product(range(1, sizes), range(4), range(4)):
         if opts[first, 0] <= cut < opts[second, 0]:
@@ -74,9 +72,7 @@ def test_no_slabs_of_one_axis_are_better_than_those_found(seed: int, sizes: int,
 def test_no_nested_boxes_are_better_than_those_found(seed: int, sizes: int, objective: str) -> None:
     judge, latency, opts = one_axis_problem(seed, sizes, objective)
     largest = judge.histogram.largest
-    found = [
-        r for r in best_boxes(judge, latency, opts, cuts_of(judge.histogram, largest), 3, 0.0) if len(r) == 3
-    ]
+    found = [r for r in best_boxes(judge, latency, opts, cuts_of(judge.histogram, largest), 3) if len(r) == 3]
     best = np.inf
     for lower, upper in itertools.combinations(range(1, sizes), 2):
         for rows in itertools.product(range(4), repeat=3):
@@ -110,7 +106,7 @@ def test_percentiles_have_their_policies_too() -> None:
 
 def test_a_dear_switch_leaves_one_profile_under_sticky() -> None:
     cheap = best_by_policy(encoder_problem("two-tier"))["sticky"]
-    dear = best_by_policy(encoder_problem("two-tier", switch_ms=50.0))["sticky"]
+    dear = best_by_policy(encoder_problem("two-tier", profile_ms=50.0))["sticky"]
     assert len(cheap.profiles) > 1
     assert len(dear.profiles) == 1
     assert dear.switch_share == 0
