@@ -81,7 +81,11 @@ def table_of(latency_ms: object) -> LatencyTable:
 
 
 def brute_force(table: LatencyTable, judge: Judge, count: int) -> float:
-    """The least objective over all sets of so many rows, the slow and plain way."""
+    """The least objective over all sets of so many rows, the slow and plain way, with what changes cost."""
     latency = np.where(np.isfinite(table.latency_ms), table.latency_ms, np.inf)
-    served = (latency[list(rows)].min(axis=0) for rows in itertools.combinations(range(len(latency)), count))
-    return min((judge.value(least) for least in served if np.isfinite(least).all()), default=np.inf)
+    values = []
+    for rows in itertools.combinations(range(len(latency)), count):
+        index, least = latency[list(rows)].argmin(axis=0), latency[list(rows)].min(axis=0)
+        if np.isfinite(least).all():
+            values.append(judge.value(least + judge.changes.charges(judge.shares, index)))
+    return min(values, default=np.inf)

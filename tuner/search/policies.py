@@ -182,7 +182,8 @@ def _under(policy: str, problem: PolicyProblem, routed: RoutedSet) -> RoutedSet:
     served = judge.served_ms(latency, index)
     value, switches = np.inf, 0.0
     if served is not None:
-        switches = float(1 - (np.bincount(index, weights=judge.shares) ** 2).sum())
+        shares = np.bincount(index, weights=histogram.counts) / histogram.counts.sum()
+        switches = float(1 - (shares**2).sum())
         value = judge.value(served)
     return RoutedSet(
         policy=policy,
