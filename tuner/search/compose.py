@@ -4,8 +4,9 @@ A set's latencies are the least of its profiles' at each size. Every objective a
 only fall when one more profile joins, so the best that a part of a set may still become is bounded by
 adding all profiles that are left: what cannot beat the best set known is not followed.
 
-Where a judge charges for changes, every set pays the least charge, which is part of the bound; what a set
-pays beyond it, for changes of profile, is never negative and is added to whole sets alone.
+Where a judge charges for changes, every set pays the least charge, which is part of the bound. What a set
+pays beyond it, for changes of profile, is added to whole sets; of a part of a set one of its profiles serves
+most, and requests that it cannot serve pay for the change.
 """
 
 from __future__ import annotations
@@ -123,6 +124,7 @@ class _Branches:
         self.best: ComposedSet | None = None
         self.best_worth = math.inf
         self.entries = 0
+        self.dearer_ms = self.changes.profile_ms - self.changes.size_ms
         self.price = 1 if judge.objective == "gpu_time" and not judge.service_slos else SORT_PRICE
         self.order = [int(row) for row in np.argsort(self.worth(self.latency), kind="stable")]
         self._place_in_order()
@@ -183,7 +185,7 @@ class _Branches:
 
         `beside` has them without, shape (last, sizes).
         """
-        if not rows or self.changes.profile_ms == self.changes.size_ms:
+        if not rows or self.dearer_ms == 0:
             return beside
         fixed = np.array(sorted(rows))
         among = self.latency[fixed].argmin(axis=0)
@@ -216,9 +218,28 @@ class _Branches:
             row = self.order[at]
             if row in rows or self.is_cut_short:
                 continue
-            if self.worth(np.minimum(least, self.rest[at])[None])[0] >= self.best_worth:
+            if self._bound(rows, least, at) >= self.best_worth:
                 return  # the rows further on leave even less
             self._extend((*rows, row), np.minimum(least, self.latency[row]), at + 1)
+
+    def _bound(self, rows: Sequence[int], least: FloatArray, place: int) -> float:
+        """What no set is below that holds the rows, with latencies `least`, and else those from a place on."""
+        low = np.minimum(least, self.rest[place])
+        plain = float(self.worth(low[None])[0])
+        if self.dearer_ms == 0 or plain >= self.best_worth:
+            return plain
+        # The profile that serves most serves no size at which a row is faster. Any other has half of the
+        # inferences at most, so its own come after another profile half of the time or more. With shares p
+        # all pay 1 - sum(p^2) >= 1 - max(p) together: in the mean as if each of the others always paid.
+        most = self.latency[[*rows, *self.order[place:]]]
+        elsewhere = low + self.dearer_ms * (1.0 if self._is_mean_of_inferences else 0.5)
+        served = np.where(most <= least, np.minimum(most, elsewhere), elsewhere)
+        return float(self.worth(served).min())
+
+    @property
+    def _is_mean_of_inferences(self) -> bool:
+        judge = self.judge
+        return judge.objective == "gpu_time" and judge.weight == "requests" and not judge.service_slos
 
     def _finish(self, rows: tuple[int, ...], least: FloatArray, place: int) -> None:
         last = [row for row in self.order[place:] if row not in rows]
@@ -226,7 +247,7 @@ class _Branches:
             return
         beside = np.minimum(self.latency[last], least)
         worth = self.worth(beside)
-        if rows and self.changes.profile_ms > self.changes.size_ms:
+        if rows and self.dearer_ms > 0:
             last = [row for row, bound in zip(last, worth, strict=True) if bound < self.best_worth]
             beside = beside[worth < self.best_worth]
             worth = self.worth(self._charged(beside, rows, last))
