@@ -223,7 +223,10 @@ class _Branches:
             self._extend((*rows, row), np.minimum(least, self.latency[row]), at + 1)
 
     def _bound(self, rows: Sequence[int], least: FloatArray, place: int) -> float:
-        """What no set is below that holds the rows, with latencies `least`, and else those from a place on."""
+        """What every set is worth at least that holds the rows, and else rows from a place on.
+
+        `least` are the least latencies of the rows, shape (sizes,).
+        """
         low = np.minimum(least, self.rest[place])
         plain = float(self.worth(low[None])[0])
         if self.dearer_ms == 0 or plain >= self.best_worth:
