@@ -34,6 +34,7 @@ from tuner.profiles.profile import OptimizationProfile, ProfileSet
 RECORDED = Path(__file__).parents[2] / "sample_logs"
 ROOT = Path(__file__).parents[2]
 TIME_LIMIT_S = 280
+STATIC_BUILDS = 2
 
 # Shares of fact 2 in the README of the recorded measurements: the sequence lengths of a real trace, cut at
 # 512 and rounded up to the grid, and small batches.
@@ -168,13 +169,12 @@ def first(folder: Path) -> int:
 
 
 def repeats(folder: Path) -> int:
-    """One engine timed in two processes, and a static engine at the dynamic one's opt; prints the ratios."""
+    """One engine timed in two processes; prints the ratios of the same size."""
     with open_store(url(folder)) as store:
         bench = bench_of("encoder", folder, store)
         once = built_and_timed(bench, encoder_over((4, 128)), GRID)
         other = dataclasses.replace(bench, fill=dataclasses.replace(bench.fill, seed=1))
         again = built_and_timed(other, encoder_over((4, 128)), GRID)
-        static = built_and_timed(bench, profile((4, 128), (4, 128), (4, 128)), [(4, 128)])
     for mode in Mode:
         first, second = _times(once, mode, bench.fill.text), _times(again, mode, other.fill.text)
         ratios = [second[size] / first[size] for size in first]
@@ -182,10 +182,44 @@ def repeats(folder: Path) -> int:
         print(
             f"timed again, {mode}: p5 {low:.4f}, median {middle:.4f}, p95 {high:.4f} of {len(ratios)} sizes"
         )
-        at_opt = Size(("batch", "seq"), (4, 128))
-        ratio = first[at_opt] / _times(static, mode, bench.fill.text)[at_opt]
-        print(f"dynamic over static engine at 4x128, {mode}: {ratio:.4f}")
     return 0
+
+
+def static(folder: Path) -> int:
+    """Static engines against dynamic ones at their own opt, several builds of each; prints all times."""
+    at_opt = Size(("batch", "seq"), (4, 128))
+    whole = {"dynamic": encoder_over((4, 128)), "static": profile((4, 128), (4, 128), (4, 128))}
+    with open_store(url(folder)) as store:
+        bench = bench_of("encoder", folder, store)
+        for repeat, (name, wanted) in itertools.product(range(STATIC_BUILDS), whole.items()):
+            taken = built_and_timed(bench, wanted, [(4, 128)], repeat)
+            for mode in Mode:
+                ms = _times(taken, mode, bench.fill.text)[at_opt]
+                print(f"{name} engine at 4x128, build {repeat}, {mode}: {ms:.4f} ms", flush=True)
+    return 0
+
+
+def sweep(folder: Path) -> int:
+    """The performance curve of one engine with its contexts, outputs held against ONNX Runtime."""
+    command = [
+        *(sys.executable, "-m", "tuner", "measure", "--model", str(model_file("encoder", folder))),
+        *("--sweep", "batch=1..8", "--sweep", "seq=128..128", "--contexts", "1,2,4"),
+        *("--tactic-sources", "none", "--store", url(folder), "--engine-folder", str(folder / "engines")),
+        *("--verify-outputs",) * bool(find_spec("onnxruntime")),
+        *("--csv", str(folder / "sweep.csv"), "--time-limit", str(TIME_LIMIT_S)),
+    ]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def built(folder: Path) -> int:
+    """The build pipeline's step, for the set that was recommended for the encoder."""
+    command = [
+        *(sys.executable, "-m", "tuner", "build", str(folder / "encoder.json")),
+        *("--model", str(model_file("encoder", folder)), "--out", str(folder / "encoder.engine")),
+        *("--tactic-sources", "none", "--engine-folder", str(folder / "engines")),
+        *("--time-limit", str(TIME_LIMIT_S)),
+    ]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
 def _times(measurements: Sequence[Measurement], mode: Mode, fill: str) -> dict[Size, float]:
@@ -259,6 +293,9 @@ STEPS: dict[str, Callable[[Path], int]] = {
     "failures": failures,
     "first": first,
     "repeats": repeats,
+    "static": static,
+    "sweep": sweep,
+    "built": built,
     "export": export,
     "report": report,
 }

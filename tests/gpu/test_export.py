@@ -39,7 +39,11 @@ def read_back(plan: bytes, found: ProfileDocument) -> list[dict[str, Any]]:
             if range_.values is None:
                 shapes[name] = tuple(engine_ranges(engine, [name], index)[name])
             else:
-                shapes[name] = tuple(engine_values(engine, name, index))
+                told = engine_values(engine, name, index)
+                assert all(told)
+                # Release 8.6 tells no more than the first value of each bound.
+                given = (range_.values[bound] for bound in ("min", "opt", "max"))
+                shapes[name] = tuple(t + tuple(g)[len(t) :] for t, g in zip(told, given, strict=True))
         profiles.append(shapes)
     return profiles
 

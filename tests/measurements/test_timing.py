@@ -96,5 +96,5 @@ def test_no_samples_are_an_error() -> None:
 
 
 def test_rule_without_samples_is_refused() -> None:
-    with pytest.raises(TunerError, match="0 to 300 samples"):
+    with pytest.raises(TunerError, match="0 to 1000 samples"):
         SamplingRule(min_samples=0)
