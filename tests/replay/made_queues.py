@@ -36,7 +36,7 @@ def service_of(arrivals: Arrivals, max_batch, milliseconds):
 
 def lives(arrivals: Arrivals, service: Service, server: Server):
     """Start and end of each request in seconds."""
-    running = Running(arrivals, service.sizes, service.latency_ms, server)
+    running = Running(arrivals, service, server)
     running.load(arrivals.arrival_s, arrivals.size_rows)
     running.advance(np.inf)
     done = running.finished()

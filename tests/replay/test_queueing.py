@@ -188,7 +188,7 @@ def test_a_stream_in_pieces_gives_what_the_whole_gives(pieces, preferred, delay,
     server = Server(batcher=batcher, contexts=2)
     service = service_of(arrivals, 8, lambda seq, batch: 2.0 + 0.3 * batch)
     whole = lives(arrivals, service, server)
-    running = Running(arrivals, service.sizes, service.latency_ms, server)
+    running = Running(arrivals, service, server)
     taken = []
     for rows in np.array_split(np.arange(400), pieces):
         running.load(arrivals.arrival_s[rows], arrivals.size_rows[rows])
