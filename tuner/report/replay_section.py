@@ -72,9 +72,9 @@ def _charged(replay: Json) -> Iterator[str]:
     found = replay.get("changes")
     if found:
         yield (
-            f"An execution after another size on its context takes {found['size_ms']:.4g} ms longer "
-            f"({percent(found['size_share'])} of them do), after another profile {found['profile_ms']:.4g} ms "
-            f"({percent(found['profile_share'])})."
+            f"An execution takes {found['size_ms']:.4g} ms longer after another size on its context "
+            f"({percent(found['size_share'])} of the executions), {found['profile_ms']:.4g} ms after another "
+            f"profile ({percent(found['profile_share'])})."
         )
 
 
