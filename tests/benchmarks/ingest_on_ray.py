@@ -24,7 +24,7 @@ import numpy as np
 
 from tests.benchmarks.ingest import write_parquet
 from tuner.cluster.counting_tasks import compacted, merge_counted
-from tuner.cluster.merge_tree import MergeTree
+from tuner.cluster.merge_tree import MergeTree, Part
 from tuner.traffic.cells import Cells
 from tuner.traffic.counted import Counted
 from tuner.traffic.tally import Tally
@@ -126,8 +126,9 @@ def simulate_merge() -> None:
     depth: dict[int, float] = {}
     sent = work = 0.0
 
-    def merge(promised: Sequence[bytes]) -> bytes:
+    def merge(waiting: Sequence[Part]) -> bytes:
         nonlocal sent, work
+        promised = [part for _, part in waiting]
         sent += sum(map(len, promised))
         start = time.perf_counter()
         merged = pickle.dumps(merge_counted(AXES, [0] * len(promised), *map(pickle.loads, promised)))
@@ -141,9 +142,8 @@ def simulate_merge() -> None:
     kept: list[bytes] = []
     tree = MergeTree(merge)
     for part in parts:
-        tree.add(part)
-    result = tree.result()
-    assert result is not None
+        tree.add((0, part))
+    result = merge(tree.rest())  # as the driver does
     rows = pickle.loads(result).row_count
     assert rows == NODES * SIZES * BUCKETS
     print(

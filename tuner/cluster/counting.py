@@ -14,7 +14,7 @@ from pyarrow import fs
 from tuner.cluster import counting_tasks
 from tuner.cluster.connection import ray_errors
 from tuner.cluster.counting_tasks import Broken
-from tuner.cluster.merge_tree import MergeTree
+from tuner.cluster.merge_tree import MergeTree, Part
 from tuner.cluster.unit_run import Call, CutRun, Promised, UnitRun, WholeRun
 from tuner.cluster.units import Unit, WholeFiles, unit_bytes_for, units_of
 from tuner.errors import DamagedFile
@@ -54,13 +54,14 @@ class CountingCluster:
         """Everything counted, the same as on one machine; each task needs the memory of a few blocks."""
         axes = ingest.rules.axes
         workers = RayWorkers(self._ray, axes)
-        tree = MergeTree(lambda parts: workers.merge([0] * len(parts), parts))
+        tree = MergeTree(workers.merge)
         with ray_errors(self._ray):
             unit_bytes = self._unit_bytes or unit_bytes_for(ingest, workers.cpu_count)
-            for result in _results(workers, units_of(ingest, unit_bytes), progress):
-                tree.add(result)
-            merged = tree.result()
-            return Counted(Tally(axes, start_level(ingest))) if merged is None else self._ray.get(merged)
+            for part in _parts(workers, units_of(ingest, unit_bytes), progress):
+                tree.add(part)
+            # One at a time: the driver never holds more than the total and a part.
+            parts = ((rows, self._ray.get(promised)) for rows, promised in tree.rest())
+            return counting_tasks.merged(Counted(Tally(axes, start_level(ingest))), parts)
 
 
 def _seen_from_anywhere(source: Source) -> Source:
@@ -96,15 +97,15 @@ class RayWorkers:
     def numbers(self, cut: Any, span: tuple[int, int]) -> Promised:
         return tuple(self._numbers.remote(cut, span))
 
-    def merge(self, moves: Sequence[int], counted: Sequence[Any]) -> Any:
-        return self._merge.remote(self._axes, moves, *counted)
+    def merge(self, parts: Sequence[Part]) -> Any:
+        return self._merge.remote(self._axes, [rows for rows, _ in parts], *(part for _, part in parts))
 
     def put(self, value: object) -> Any:
         return self.ray.put(value)
 
 
-def _results(workers: RayWorkers, units: Iterator[Unit], progress: Progress | None) -> Iterator[Any]:
-    """The promised results of all units, in order; a bounded number of tasks is out at any time."""
+def _parts(workers: RayWorkers, units: Iterator[Unit], progress: Progress | None) -> Iterator[Part]:
+    """What all units count for, in order; a bounded number of tasks is out at any time."""
     ray = workers.ray
     runs: deque[UnitRun] = deque()
     to_start = _started(units, workers, runs)
@@ -122,8 +123,8 @@ def _results(workers: RayWorkers, units: Iterator[Unit], progress: Progress | No
         byte_count, row_count = byte_count + more.byte_count, row_count + more.row_count
         if progress is not None:
             progress(byte_count, row_count)
-        while runs and runs[0].result is not None:
-            yield runs.popleft().result
+        while runs and runs[0].parts:
+            yield from runs.popleft().parts
 
 
 def _started(units: Iterator[Unit], workers: RayWorkers, runs: deque[UnitRun]) -> Iterator[Call]:

@@ -125,13 +125,17 @@ def _moved_blocks(piece: Piece, rows: int) -> Iterator[Block]:
 
 def merge_counted(axes: tuple[str, ...], moves: Sequence[int], *parts: Counted) -> Counted:
     """All parts as one, in order; `moves` are rows that the places of a part's rejected rows move by."""
-    total = Counted(Tally(axes))
-    for rows, part in zip(moves, parts, strict=True):
+    return compacted(merged(Counted(Tally(axes)), zip(moves, parts, strict=True)))
+
+
+def merged(total: Counted, parts: Iterable[tuple[int, Counted]]) -> Counted:
+    """`total` with all parts in order, each with the rows that its places move by."""
+    for rows, part in parts:
         if rows:
             places = part.first_places.items()
             part.first_places = {reason: (name, row + rows, held) for reason, (name, row, held) in places}
         total.merge(part)
-    return compacted(total)
+    return total
 
 
 def compacted(counted: Counted) -> Counted:

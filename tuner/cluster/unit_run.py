@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tuner.cluster.counting_tasks import Broken, Summary
+from tuner.cluster.merge_tree import Part
 from tuner.cluster.units import CutFile, WholeFiles
 from tuner.traffic.counted import Counted
 from tuner.traffic.tally import Tally
@@ -25,8 +26,6 @@ class Workers(Protocol):
 
     def numbers(self, cut: Any, span: tuple[int, int]) -> Promised: ...
 
-    def merge(self, moves: Sequence[int], counted: Sequence[Any]) -> Any: ...
-
     def put(self, value: object) -> Any: ...
 
 
@@ -40,9 +39,9 @@ class Call:
 
 
 class UnitRun(Protocol):
-    """`result` is the promise of what the unit counts for, None until it is known."""
+    """`parts` is what the unit counts for, in order; empty until all of it is known."""
 
-    result: Any
+    parts: Sequence[Part]
 
     def calls(self) -> Iterator[Call]:
         """The tasks to begin with, each started when it is asked for."""
@@ -55,7 +54,7 @@ class WholeRun:
     """Whole files take one task."""
 
     def __init__(self, unit: WholeFiles, workers: Workers) -> None:
-        self.result: Any = None
+        self.parts: Sequence[Part] = ()
         self._unit = unit
         self._workers = workers
 
@@ -63,7 +62,7 @@ class WholeRun:
         yield Call(self, 0, self._workers.whole(self._unit))
 
     def take(self, place: int, summary: Summary, counted: Any) -> tuple[Summary, Iterator[Call]]:
-        self.result = counted
+        self.parts = ((0, counted),)
         return summary, iter(())
 
 
@@ -75,7 +74,7 @@ class CutRun:
     """
 
     def __init__(self, unit: CutFile, workers: Workers) -> None:
-        self.result: Any = None
+        self.parts: Sequence[Part] = ()
         self._unit = unit
         self._workers = workers
         self._cut = workers.put((unit.file, unit.task))
@@ -101,7 +100,7 @@ class CutRun:
     def _all_back(self) -> Iterator[Call]:
         broken = next((summary.broken for summary in self._summaries if summary.broken), None)
         if broken is not None:
-            self.result = self._workers.put(self._broken_file(broken))
+            self.parts = ((0, self._workers.put(self._broken_file(broken))),)
             return
         if self._starts is None:
             rows = [summary.numbered_rows for summary in self._summaries]
@@ -114,7 +113,7 @@ class CutRun:
                     yield Call(self, place, self._workers.span(self._cut, span, self._starts[place]))
                 return
         moves = [0 if place in self._again else start for place, start in enumerate(self._starts)]
-        self.result = self._workers.merge(moves, self._counted)
+        self.parts = tuple(zip(moves, self._counted, strict=True))
 
     def _counts_again(self, place: int) -> bool:
         assert self._starts is not None  # set just before

@@ -52,9 +52,14 @@ Unit = WholeFiles | CutFile
 
 
 def unit_bytes_for(ingest: Ingest, cpu_count: int) -> int:
-    """How much each task shall read, by how much there is and how many share it."""
+    """How much each task shall read, by how much there is and how many share it.
+
+    Where there is little to read, as many tasks for each CPU: else all wait for the one that has one more.
+    """
     total = sum(file.source.byte_count for file, _ in ingest.files)
-    return max(LEAST_BYTES, min(MOST_BYTES, total // (UNITS_A_CPU * max(1, cpu_count))))
+    wanted = max(LEAST_BYTES, min(MOST_BYTES, total // (UNITS_A_CPU * cpu_count)))
+    rounds = -(-total // (wanted * cpu_count))
+    return -(-total // (rounds * cpu_count)) if rounds > 1 else wanted
 
 
 def units_of(ingest: Ingest, unit_bytes: int) -> Iterator[Unit]:

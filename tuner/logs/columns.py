@@ -41,6 +41,13 @@ class FileColumns:
         wanted += [self.count, self.time, *(column.name for column in self.fixed)]
         return tuple(dict.fromkeys(name for name in wanted if name is not None))
 
+    def sizes(self, bound_axis: str | None) -> tuple[str, ...]:
+        """The columns that are read as sizes of an axis, as they stand, and as nothing else."""
+        plain = [c for c in self.axes if c is not None and c.divisor == 1 and c.element is None]
+        names = [column.name for column in plain if column.axis != bound_axis]
+        others = {self.count, self.time, *(s.name for s in self.shapes), *(f.name for f in self.fixed)}
+        return tuple(name for name in names if name is not None and name not in others)
+
     def sentences(self) -> list[str]:
         told = [str(shape) for shape in self.shapes]
         told += [str(column) for column in self.axes if column is not None]

@@ -18,7 +18,7 @@ import pyarrow.json as pj
 
 from tuner.errors import DamagedFile
 from tuner.logs.block import Block, Column
-from tuner.logs.fast_lines import can_read_fast, fast_pieces, has_line_count
+from tuner.logs.fast_lines import can_read_fast, has_line_count, number_pieces, text_pieces
 from tuner.logs.file_start import START_BYTES, FileStart, PlainBytes, plain_bytes, reading
 from tuner.logs.layout import Layout, Place, layout_of_objects, take_column, take_value
 from tuner.logs.line_span import LONG_FILE_BYTES, line_span
@@ -41,9 +41,9 @@ def open_json_lines(source: Source, start: FileStart) -> LogFile | None:
         return None
     layout = layout_of_objects(objects)
     pieces = partial(_pieces, source, start.compression, layout)
-    fast, bytes_per_line = None, 1 + sum(map(len, sample)) / len(sample)
-    if can_read_fast(source, start.compression, layout):
-        fast = partial(fast_pieces, source, layout, bytes_per_line)
+    bytes_per_line = 1 + sum(map(len, sample)) / len(sample)
+    can_be_fast = can_read_fast(source, start.compression, layout)
+    readers = (number_pieces, text_pieces) if can_be_fast else ()
     is_long = start.compression is None and source.byte_count > LONG_FILE_BYTES
     spans = None
     if start.compression is None:
@@ -55,7 +55,7 @@ def open_json_lines(source: Source, start: FileStart) -> LogFile | None:
         layout,
         pieces,
         row_word="line",
-        fast_pieces=fast,
+        fast_pieces=tuple(partial(reader, source, layout, bytes_per_line) for reader in readers),
         has_fast_numbers=partial(has_line_count, source),
         row_count=round(source.byte_count / bytes_per_line) if is_long else None,
         time_span=partial(line_span, source, layout, sample[:1]) if is_long else None,

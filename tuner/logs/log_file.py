@@ -25,12 +25,16 @@ TimeWindow = tuple[int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The columns to read; `time` is among them, and rows outside the window may be skipped unread."""
+    """The columns to read; `time` is among them, and rows outside the window may be skipped unread.
+
+    `sizes` are those of them that are read as sizes and nothing else, so that only whole numbers count.
+    """
 
     names: tuple[str, ...]
     time: str | None = None
     time_unit: str | None = None
     window: TimeWindow = (None, None)
+    sizes: tuple[str, ...] = ()
 
 
 class SpanPieces(Protocol):
@@ -62,9 +66,9 @@ class LogFile:
     """One file that was recognised. `row_word` is what its rows are called: `row`, or `line` from 1.
 
     `pieces` raises DamagedFile as soon as a part is found broken; nothing of the file counts then.
-    `fast_pieces`, where there is one, may raise Refused at any point; `pieces` then has to read the file.
-    So it has to where row numbers matter and `has_fast_numbers`, given the number of rows, says that those of
-    `fast_pieces` are not right.
+    Each of `fast_pieces`, the fastest first, may raise Refused at any point; then the next one has to read
+    the file, and `pieces` behind them all. So it has to where row numbers matter and `has_fast_numbers`,
+    given the number of rows, says that those of `fast_pieces` are not right.
     `row_count` and `time_span` (first and last microsecond) are known of files with statistics, and guesses
     of long JSON Lines.
     `spans` is None for a file that only one reader can read.
@@ -76,7 +80,7 @@ class LogFile:
     pieces: Callable[[Wanted], Iterator[Piece]]
     row_word: str = "row"
     metadata: dict[str, str] | None = None
-    fast_pieces: Callable[[Wanted], Iterator[Piece]] | None = None
+    fast_pieces: tuple[Callable[[Wanted], Iterator[Piece]], ...] = ()
     has_fast_numbers: Callable[[int], bool] | None = None
     row_count: int | None = None
     time_span: Callable[[Wanted], tuple[int, int] | None] | None = None

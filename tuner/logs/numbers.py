@@ -71,7 +71,11 @@ def _from_text(text: str, limits: Limits) -> tuple[int, int]:
         return 0, reasons.NOT_FINITE
     if len(text) > _LONGEST_NUMBER or not text.isascii() or not _NUMBER.fullmatch(text):
         return 0, reasons.NOT_A_NUMBER
-    return whole_number(Decimal(text), limits)
+    number = Decimal(text)
+    if number <= limits.largest and number != number.to_integral_value():
+        # As of a number in JSON: a fraction that a double does not hold counts as none.
+        return _from_number(float(number), limits)
+    return _from_number(number, limits)
 
 
 def whole_numbers(column: Any, limits: Limits) -> tuple[Int64Array, ReasonCodes | None]:
@@ -149,6 +153,8 @@ def _from_integers(column: pa.Array, limits: Limits) -> tuple[Int64Array, Reason
 
 
 def _from_floats(column: pa.Array, limits: Limits) -> tuple[Int64Array, ReasonCodes | None]:
+    if not column.null_count and _are_whole(column.to_numpy(), limits):
+        return column.to_numpy().astype(np.int64), None
     null = _is_null(column) if column.null_count else None
     values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
     codes = np.zeros(len(values), np.uint8)
@@ -160,6 +166,13 @@ def _from_floats(column: pa.Array, limits: Limits) -> tuple[Int64Array, ReasonCo
     if null is not None:
         codes[null] = reasons.MISSING
     return np.where(codes == FINE, values, 0).astype(np.int64), codes if codes.any() else None
+
+
+def _are_whole(values: NDArray[np.floating[Any]], limits: Limits) -> bool:
+    """Whether nothing is wrong with any value, as is usual: in a few passes."""
+    if not len(values) or not (limits.least <= values.min() and values.max() <= limits.largest):
+        return False
+    return bool((np.trunc(values) == values).all())
 
 
 def _from_dictionary(column: pa.DictionaryArray, limits: Limits) -> tuple[Int64Array, ReasonCodes | None]:

@@ -30,12 +30,12 @@ def open_log(source: Source) -> LogFile:
     if not file.layout or not folders:
         return file
     layout = {**file.layout, **{name: Place((name,), "text") for name in folders}}
-    fast, spans = file.fast_pieces, file.spans
+    spans = file.spans
     return replace(
         file,
         layout=layout,
         pieces=partial(_with_folders, file.pieces, folders),
-        fast_pieces=fast and partial(_with_folders, fast, folders),
+        fast_pieces=tuple(partial(_with_folders, fast, folders) for fast in file.fast_pieces),
         spans=spans and replace(spans, pieces=partial(SpanWithFolders, spans, folders)),
     )
 

@@ -36,7 +36,8 @@ class Task:
     @property
     def wanted(self) -> Wanted:
         columns = self.columns
-        return Wanted(columns.names, columns.time, columns.time_unit, self.rows.window)
+        sizes = columns.sizes(bound_axis=self.rules.bound_axis)
+        return Wanted(columns.names, columns.time, columns.time_unit, self.rows.window, sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +145,17 @@ class _Pool:
 def count_file(
     file: LogFile, task: Task, count_pieces: Callable[[Iterator[Piece], Task], Counted]
 ) -> Counted:
-    """Count a file by its fast reader where that one reads it, else by the careful one."""
-    if file.fast_pieces is not None:
+    """Count a file by the first of its fast readers that reads it, else by the careful one."""
+    for fast_pieces in file.fast_pieces:
         try:
-            counted = count_pieces(file.fast_pieces(task.wanted), task)
+            counted = count_pieces(fast_pieces(task.wanted), task)
         except Refused:
-            pass
-        else:
-            if not counted.uses_numbers or file.has_fast_numbers is None:
-                return counted
-            if file.has_fast_numbers(counted.row_count):
-                return counted
+            continue
+        if not counted.uses_numbers or file.has_fast_numbers is None:
+            return counted
+        if file.has_fast_numbers(counted.row_count):
+            return counted
+        break
     return count_pieces(file.pieces(task.wanted), task)
 
 
