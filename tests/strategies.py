@@ -11,6 +11,7 @@ from tuner.formula import axis_dimension, parse_formula
 from tuner.model import Dimension, Model, TensorSpec
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.recommendation.profile_document import ProfileDocument
+from tuner.replay.changes import ChangeCosts
 from tuner.traffic.histogram import SizeHistogram
 
 AXES = ("batch", "seq")
@@ -82,3 +83,9 @@ def documents(draw: st.DrawFn, names: st.SearchStrategy[str] = odd_names) -> Pro
     )
     profiles = draw(st.lists(ranges, min_size=1, max_size=4, unique=True))
     return document_of(model, profiles, tensorrt=draw(st.sampled_from(("10.3.0", "11.0.0"))))
+
+
+def change_costs() -> st.SearchStrategy[ChangeCosts]:
+    """Free, of size alone, and of both; in ms."""
+    costs = st.tuples(st.sampled_from((0.0, 0.05, 0.5)), st.sampled_from((0.0, 0.1, 1.0)))
+    return costs.map(lambda found: ChangeCosts(size_ms=found[0], profile_ms=found[0] + found[1]))

@@ -58,7 +58,7 @@ def poisson_times(count: int, rate_rps: float) -> np.ndarray:
 def ours(server: Server, times: np.ndarray) -> float:
     arrivals = at_times(times)
     service = service_of(arrivals, MAX_BATCH, latency_ms)
-    running = Running(arrivals, service.sizes, service.latency_ms, server)
+    running = Running(arrivals, service, server)
     running.load(arrivals.arrival_s, arrivals.size_rows)
     start = time.perf_counter()
     running.advance(np.inf)
@@ -120,7 +120,7 @@ def stream(server: Server, rate_rps: float) -> tuple[float, float, int]:
     random = np.random.default_rng(2)
     few = at_times([0.0])
     service = service_of(few, MAX_BATCH, latency_ms)
-    running = Running(few, service.sizes, service.latency_ms, server)
+    running = Running(few, service, server)
     start, clock, total, count = time.perf_counter(), 0.0, 0.0, 0
     for _ in range(STREAMED // PIECE):
         times = clock + np.cumsum(random.exponential(1 / rate_rps, PIECE))

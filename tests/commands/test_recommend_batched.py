@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from tests.commands.running import ENCODER, Ran, Shell, assert_one_line
+from tuner.measurements.flat_parquet import import_flat
+from tuner.measurements.measuring import SwitchCosts
 from tuner.measurements.runner import ContextsTiming
 from tuner.measurements.sharing import add_contexts
 from tuner.measurements.store import open_store
@@ -197,6 +199,42 @@ def test_replay_tells_what_clients_of_a_documents_set_see(shell: Shell) -> None:
     assert found["capacity"]["rate_rps"] > 1500
     slower = json.loads(shell.tuner(*asked, "--load", "3").out)
     assert slower["replay"]["busy_share"] > found["replay"]["busy_share"]
+
+
+def store_with_costs(shell: Shell, size_ms: float, profile_ms: float) -> str:
+    """The recorded encoder in a store whose engines know what changes cost."""
+    url = f"sqlite:///{shell.folder}/costs.db"
+    with open_store(url) as store:
+        import_flat(store, str(ENCODER))
+        for built in store.engines():
+            costs = SwitchCosts(size_ms=size_ms, profile_ms=profile_ms)
+            store.add_switch_costs(built.spec.key, built.repeat, costs)
+    return url
+
+
+def test_every_command_that_plays_queues_charges_what_changes_cost(shell: Shell) -> None:
+    log, url = requests_log(shell, rate_rps=300), store_with_costs(shell, 0.25, 0.5)
+    axes = ("--axis", "batch=1", "--axis", "seq=tokens", "--time", "at", "--log-kind", "requests")
+    assert recommend(shell, log, "--batcher", "fifo", "--profiles", "2").exit_code == 0
+    free = document(shell)
+    assert "changes" not in free["batching"]["replay"]
+    asked = ("--logs", log, *axes, "--batcher", "fifo")
+    ran = shell.tuner("recommend", *asked, "--measurements", url, "--profiles", "2")
+    assert ran.exit_code == 0, ran.err
+    assert "charged by order on each context: 0.25 ms after another size (" in ran.out
+    found = document(shell)
+    jsonschema.validate(found, schema())
+    changes = found["batching"]["replay"]["changes"]
+    assert (changes["size_ms"], changes["profile_ms"]) == (0.25, 0.5)
+    assert 0 < changes["size_share"] < 1
+    assert found["batching"]["replay"]["busy_share"] > free["batching"]["replay"]["busy_share"]
+    assert all("changes" in server["replay"] for server in found["batching"]["servers"])
+    replayed = ("replay", "--profile", "profile.json", *asked, "--store", url)
+    again = json.loads(shell.tuner(*replayed, "--json").out)["replay"]["changes"]
+    # Sizes drawn anew each time: alike after alike with the sum of their squared shares.
+    alike = sum(share**2 for share in SHARES)
+    assert again["size_share"] + again["profile_share"] == pytest.approx(1 - alike, abs=0.04)
+    assert "0.5 ms after another profile" in shell.tuner(*replayed).out
 
 
 def test_the_triton_export_carries_batcher_and_instances(shell: Shell) -> None:

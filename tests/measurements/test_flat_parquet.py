@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 
 from tests.measurements.recorded_files import MODEL, engine, write
 from tuner.errors import TunerError
-from tuner.measurements.flat_parquet import import_flat, read_flat, write_flat
+from tuner.measurements.flat_parquet import RecordedEngine, import_flat, read_flat, write_flat
 from tuner.measurements.store import open_store
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
@@ -108,3 +109,30 @@ def test_engines_of_two_environments_do_not_share_a_file(tmp_path: Path) -> None
     other = engine(2, environment=Environment(gpu="Other GPU", tensorrt="8.6.0"))
     with pytest.raises(TunerError, match="different environments"):
         write_flat(tmp_path / "m.parquet", MODEL, [engine(1), other])
+
+
+def with_costs(recorded: RecordedEngine, **costs: float) -> RecordedEngine:
+    return RecordedEngine(dataclasses.replace(recorded.engine, **costs), recorded.measurements)  # type: ignore[arg-type]
+
+
+def test_what_changes_cost_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    told = with_costs(engine(1), size_change_ms=0.1, profile_change_ms=0.3)
+    flat = read_flat(write(tmp_path / "m.parquet", told, engine(8)))
+    costs = [(e.engine.size_change_ms, e.engine.profile_change_ms) for e in flat.engines]
+    assert costs == [(0.1, 0.3), (None, None)]
+
+
+def test_files_that_know_no_costs_have_no_columns_for_them(tmp_path: Path) -> None:
+    names = pq.read_schema(write(tmp_path / "m.parquet", engine(1))).names
+    assert "size_change_ms" not in names
+    assert "profile_change_ms" not in names
+
+
+def test_importing_a_file_again_adds_the_costs_that_it_came_to_know(tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path}/t.db") as store:
+        import_flat(store, write(tmp_path / "m.parquet", engine(1)))
+        told = with_costs(engine(1), size_change_ms=0.1)
+        flat = import_flat(store, write(tmp_path / "again.parquet", told))
+        (stored,) = store.engines()
+    assert stored.size_change_ms == flat.engines[0].engine.size_change_ms == 0.1
+    assert stored.profile_change_ms is None

@@ -15,6 +15,7 @@ from tuner.measurements.source import MeasuredProfile
 from tuner.profiles.profile import OptimizationProfile
 from tuner.recommendation.explain import explain, second_best
 from tuner.recommendation.pareto import pareto_front
+from tuner.replay.changes import ChangeCosts
 from tuner.traffic.histogram import SizeHistogram
 
 HISTOGRAM = SizeHistogram(("n",), np.array([[1], [2]]), np.array([1, 1]))
@@ -32,6 +33,19 @@ def measured(memory: int | None, build_s: float | None, opt: int) -> MeasuredPro
 def test_dropping_a_profile_costs_what_the_rest_is_slower() -> None:
     found = explain(table_of([[1.0, 4.0], [3.0, 1.0]]), JUDGE, [0, 1], OPTS, ())
     assert found.dropping == (pytest.approx(1.0), pytest.approx(1.5))
+
+
+def test_dropping_a_profile_saves_the_changes_of_profile() -> None:
+    dear = JUDGE.charging(ChangeCosts(profile_ms=2.0))
+    found = explain(table_of([[1.0, 4.0], [3.0, 1.0]]), dear, [0, 1], OPTS, ())
+    assert found.dropping == (pytest.approx(2.0 / 2.0 - 1), pytest.approx(2.5 / 2.0 - 1))
+
+
+def test_front_is_led_by_the_set_that_is_best_with_what_changes_cost() -> None:
+    table, profiles = table_of([[1.0, 4.0], [3.0, 1.0]]), [measured(1, 1.0, 1), measured(1, 1.0, 2)]
+    assert len(pareto_front(table, JUDGE, profiles, 2)[0].opts) == 2
+    dear = pareto_front(table, JUDGE.charging(ChangeCosts(profile_ms=9.0)), profiles, 2)
+    assert [(len(one.opts), one.value) for one in dear] == [(1, 2.0)]
 
 
 def test_a_profile_without_which_a_size_is_unserved_cannot_be_dropped() -> None:

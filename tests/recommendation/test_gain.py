@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tuner.axes import Size
-from tuner.recommendation.gain import Gain, Served, gain_between
+from tuner.recommendation.gain import Gain, Served, gain_between, interval_of
+from tuner.replay.changes import ChangeCosts
 from tuner.replay.score import Judge
 from tuner.traffic.histogram import SizeHistogram
 
@@ -57,3 +58,23 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     old, new = served([2, 3, 4], 1), served([2, 3, 3], 4)
     assert gain(old, new) == gain(old, new)
     assert gain_between(old, new, JUDGE, seed=1) != gain(old, new)
+
+
+def test_a_set_that_changes_its_profile_gains_less_where_that_costs() -> None:
+    old = served([2, 2, 2], 1)
+    new = Served(np.array([1.0, 1.0, 1.0]), (Size.of(n=1), Size.of(n=4)), np.array([0, 1, 1]))
+    dear = JUDGE.charging(ChangeCosts(profile_ms=5.0))
+    changes = 1 - 0.7**2 - 0.3**2
+    found = gain(old, new, dear)
+    assert found.value == pytest.approx(1 - (1 + 5.0 * changes) / 2)
+    assert found.low < found.value < found.high
+    assert gain(old, new).value == pytest.approx(0.5)
+
+
+def test_what_changes_cost_does_not_spread_with_builds() -> None:
+    judge = JUDGE.charging(ChangeCosts(size_ms=5.0, profile_ms=5.0))
+    mixed = np.tile(SIZES.counts / 10, (10, 1))
+    low, high = interval_of(served([1, 1, 1], 1), judge, 0, mixed)
+    expected = 1 + 5.0 * (1 - 0.7**2 - 0.2**2 - 0.1**2)
+    assert low < expected < high
+    assert high - low < 0.2  # 2 % of 1 ms and not of all that is charged

@@ -11,6 +11,7 @@ import pytest
 
 from tests.commands.running import ENCODER
 from tests.recommendation.nights import AXES, SETTINGS, Ran, day, log_of, run_nights
+from tests.search.problems import recorded_with
 from tuner.measurements.flat_parquet import RecordedEngine, read_flat
 from tuner.measurements.opening import read_recorded
 from tuner.measurements.recorded import RecordedSource
@@ -216,3 +217,32 @@ def test_a_decision_that_would_rest_on_disturbed_measurements_is_to_keep(
         assert found.decision == "keep"
         assert "disturbed by other processes on the GPU" in found.reason
         deployed = written(found)
+
+
+def test_a_deployed_set_gives_way_to_a_smaller_one_where_changes_turn_out_dear(
+    tmp_path: Path, deployed: Deployed
+) -> None:
+    assert len(deployed.profiles) > 1
+    job = Job(recorded_with(0.01, 2.0), tmp_path)
+    found = job.run(TODAY, job.night(deployed))
+    assert found.decision == "change"
+    assert len(found.chosen.profiles) == 1
+    assert found.night is not None
+    assert found.night.check is not None
+    assert found.night.check.loss is not None
+    assert found.night.check.loss.low > 0  # the check from stored curves saw it before any search
+    assert found.night.gain is not None
+    assert found.night.gain.holdout is not None
+    assert found.night.gain.holdout.low > 0
+
+
+def test_a_kept_set_is_scored_with_what_changes_cost(tmp_path: Path, deployed: Deployed, job: Job) -> None:
+    limits = CheckLimits(Margins(min_gain=0.9))
+    plain = job.run(TODAY, job.night(deployed, limits=limits)).chosen.tune
+    costly = Job(recorded_with(0.01, 0.02), tmp_path)
+    night = costly.night(deployed, limits=limits)
+    charged = costly.run(TODAY, night).chosen.tune
+    assert costly.searches == 0
+    assert plain is not None
+    assert charged is not None
+    assert plain.value < charged.value < plain.value + 0.02

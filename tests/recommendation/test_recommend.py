@@ -17,6 +17,7 @@ from tests.search.problems import (
     full_range_curves,
     judge_of,
     recorded,
+    recorded_with,
 )
 from tuner.axes import Size
 from tuner.errors import NothingFeasible, TunerError
@@ -59,9 +60,10 @@ def halves(first: SizeHistogram, second: SizeHistogram, blocks: int = 20) -> Tra
 
 def recommended(traffic: Traffic, folder: Path | None = None, **given: object) -> Recommendation:
     searching = {k: given.pop(k) for k in ("max_profiles", "sampler", "seed") if k in given}
+    source = given.pop("source", recorded(ENCODER))
     settings = RecommendSettings(search=SearchSettings(**searching), **given)  # type: ignore[arg-type]
     url = f"sqlite:///{folder}/t.db" if folder else "sqlite://"
-    return recommend(traffic, recorded(ENCODER), settings, url)
+    return recommend(traffic, source, settings, url)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mix", MIXES)
@@ -190,3 +192,57 @@ def test_a_seed_changes_the_study_and_not_the_score_of_the_best_set() -> None:
     assert one is not None
     assert two is not None
     assert one.value == pytest.approx(two.value)
+
+
+def test_a_dear_change_of_profile_makes_a_smaller_set_win() -> None:
+    traffic = all_tuned(encoder_mix("two-tier"))
+    free, dear = recommended(traffic), recommended(traffic, source=recorded_with(0.01, 2.0))
+    assert len(free.chosen.profiles) > 1
+    assert len(dear.chosen.profiles) == 1
+    assert list(dear.by_count.values()) == sorted(dear.by_count.values())  # each further profile costs more
+
+
+def test_every_set_of_a_document_is_charged_alike() -> None:
+    """Where only the cost of a size is known, each set pays it as often as the size changes."""
+    histogram = encoder_mix("two-tier")
+    free = recommended(all_tuned(histogram), pareto=True)
+    costly = recommended(all_tuned(histogram), pareto=True, source=recorded_with(0.05, None))
+    shares = histogram.counts / histogram.counts.sum()
+    charge = 0.05 * (1 - float((shares**2).sum()))
+    assert costly.chosen.profiles == free.chosen.profiles
+    pairs = [(costly.chosen, free.chosen)]
+    pairs += [(costly.rules[name], free.rules[name]) for name in free.rules]
+    pairs += [(costly.alternatives[name], free.alternatives[name]) for name in free.alternatives]
+    for charged, plain in pairs:
+        assert charged.tune is not None
+        assert plain.tune is not None
+        assert charged.tune.value == pytest.approx(plain.tune.value + charge)
+    for count, value in free.by_count.items():
+        assert costly.by_count[count] == pytest.approx(value + charge)
+    assert costly.pareto is not None
+    assert free.pareto is not None
+    assert costly.pareto[0].value == pytest.approx(free.pareto[0].value + charge)
+    assert costly.interval is not None
+    assert free.interval is not None
+    assert costly.interval == pytest.approx([end + charge for end in free.interval], abs=0.01)
+
+
+def test_trials_of_a_search_are_judged_without_what_changes_cost() -> None:
+    traffic = all_tuned(encoder_mix("two-tier"))
+    free, dear = recommended(traffic), recommended(traffic, source=recorded_with(0.1, 2.0))
+    assert free.evidence is not None
+    assert dear.evidence is not None
+    assert [trial.value for trial in dear.evidence.trials] == [trial.value for trial in free.evidence.trials]
+
+
+def test_a_change_of_profile_that_nobody_measured_is_a_caveat_of_several_profiles() -> None:
+    traffic = all_tuned(encoder_mix("two-tier"))
+
+    def kinds(size_ms: float | None, profile_ms: float | None, **given: object) -> list[str]:
+        source = recorded_with(size_ms, profile_ms)
+        return [c.kind for c in recommended(traffic, source=source, **given).caveats]
+
+    assert "switch_not_measured" in kinds(0.05, None)
+    assert "switch_not_measured" not in kinds(0.05, None, profiles=1)
+    assert "switch_not_measured" not in kinds(0.05, 0.06)
+    assert "switch_not_measured" not in kinds(None, None)

@@ -101,6 +101,33 @@ def test_set_that_comes_out_better_is_kept_and_not_built_again(tmp_path: Path) -
     assert document["expected"]["value"] == pytest.approx(attempt["confirmed"], rel=1e-3)
 
 
+class TellingSource(RecordedSource):
+    """A source that learns what a change of profile costs with the first set that is confirmed."""
+
+    def confirm(self, profiles: ProfileSet, builds: int) -> Sequence[MeasuredProfile]:
+        self.facts = dataclasses.replace(self.facts, switch_ms=5.0)
+        found = [self.measure(profile, np.zeros((0, 2), np.int64)) for profile in profiles]
+        return [one for one in found if isinstance(one, MeasuredProfile)]
+
+
+def test_choice_is_made_again_once_an_engine_tells_what_a_change_of_profile_costs(tmp_path: Path) -> None:
+    flat = read_flat(RECORDED)
+    traffic, source = traffic_in(tmp_path, flat.model), TellingSource(flat.model, flat.engines)
+    url = f"sqlite:///{tmp_path}/s.db"
+    first = recommend(traffic, source, SETTINGS, url, confirm=source.confirm)
+    told, last = as_document(first)["evidence"]["confirmation"]["attempts"]
+    assert (len(told["opts"]), len(last["opts"])) == (2, 1)
+    assert told["predicted"] == told["confirmed"]  # of latencies alone, as one engine gave them
+    assert first.chosen.tune is not None
+    assert first.chosen.tune.value == pytest.approx(last["confirmed"], rel=1e-4)  # it changes no profile
+    several = [rule.tune for rule in first.rules.values() if len(rule.profiles) > 1]
+    assert several
+    assert all(score is not None and score.value > 1 for score in several)  # rules were judged again too
+    again = as_document(recommend(traffic, source, SETTINGS, url, confirm=source.confirm))
+    assert again["evidence"]["confirmation"]["attempts"] == [last]
+    assert {**again, "evidence": None} == {**as_document(first), "evidence": None}
+
+
 def test_times_of_the_set_count_where_it_has_some_and_predicted_ones_beyond() -> None:
     def measured(low: int, high: int, ms: float) -> MeasuredProfile:
         profile = OptimizationProfile(Size.of(n=low), Size.of(n=2), Size.of(n=high))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from tuner.replay.batcher import Batcher
+from tuner.replay.changes import ChangeCosts
 from tuner.replay.queueing import Server, Service
 from tuner.replay.running import Running
 from tuner.replay.service_time import executed_sizes
@@ -34,9 +37,19 @@ def service_of(arrivals: Arrivals, max_batch, milliseconds):
     return Service(sizes, latency)
 
 
+def charging(service: Service, size_ms, profile_ms, profile_of=lambda seq, batch: 0):
+    """The same service where changes cost something; `profile_of` (seq, batch) is a profile's index."""
+    index = np.zeros(service.latency_ms.shape, np.int64)
+    for cell, (seq,) in enumerate(service.sizes.cell_values().tolist()):
+        for batch in range(1, service.sizes.max_batch + 1):
+            index[:, cell, batch] = profile_of(seq, batch)
+    changes = ChangeCosts(size_ms=size_ms, profile_ms=profile_ms)
+    return dataclasses.replace(service, profile_index=index, changes=changes)
+
+
 def lives(arrivals: Arrivals, service: Service, server: Server):
     """Start and end of each request in seconds."""
-    running = Running(arrivals, service.sizes, service.latency_ms, server)
+    running = Running(arrivals, service, server)
     running.load(arrivals.arrival_s, arrivals.size_rows)
     running.advance(np.inf)
     done = running.finished()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.replay.made_queues import at_times, lives, poisson, service_of
+from tests.replay.made_queues import at_times, charging, lives, poisson, service_of
 from tuner.errors import TunerError
 from tuner.replay.batcher import FIFO, Batcher, triton_default
 from tuner.replay.concurrency import Concurrency, independent
@@ -178,17 +178,25 @@ def test_lanes_share_one_gpu():
     assert found.response_ms[50.0] == pytest.approx(20.0)  # both run at once, each at half the speed
 
 
-@given(st.integers(1, 5), st.sampled_from([(), (4,), (2, 6)]), st.sampled_from([0, 1500]), st.booleans())
-@settings(max_examples=25, deadline=None)
-def test_a_stream_in_pieces_gives_what_the_whole_gives(pieces, preferred, delay, alike):
+@given(
+    st.integers(1, 5),
+    st.sampled_from([(), (4,), (2, 6)]),
+    st.sampled_from([0, 1500]),
+    st.booleans(),
+    st.booleans(),
+)
+@settings(max_examples=40, deadline=None)
+def test_a_stream_in_pieces_gives_what_the_whole_gives(pieces, preferred, delay, alike, charged):
     arrivals = poisson(400, 900, seed=pieces)
     if not alike:
         arrivals = at_times(arrivals.arrival_s, seqs=np.arange(400) % 3 + 1)
     batcher = Batcher(max_batch=8, preferred_batch_size=preferred, max_queue_delay_microseconds=delay)
     server = Server(batcher=batcher, contexts=2)
     service = service_of(arrivals, 8, lambda seq, batch: 2.0 + 0.3 * batch)
+    if charged:
+        service = charging(service, 0.3, 0.7, lambda seq, batch: int(batch > 2))
     whole = lives(arrivals, service, server)
-    running = Running(arrivals, service.sizes, service.latency_ms, server)
+    running = Running(arrivals, service, server)
     taken = []
     for rows in np.array_split(np.arange(400), pieces):
         running.load(arrivals.arrival_s[rows], arrivals.size_rows[rows])

@@ -56,6 +56,16 @@ def test_every_chart_is_one_that_plotly_accepts(sample: Written) -> None:
     assert names == ["response-times", "queue", "capacity", "calibration"]
 
 
+def test_what_changes_cost_is_told_where_they_are_not_free(sample: Written) -> None:
+    changes = {"size_ms": 0.02, "profile_ms": 0.05, "size_share": 0.6, "profile_share": 0.125}
+    told = [line for line in of(sample, replay=replay(1.5, changes=changes)).sentences if "longer" in line]
+    assert told == [
+        "An execution takes 0.02 ms longer after another size on its context (60.0 % of the executions), "
+        "0.05 ms after another profile (12.5 %)."
+    ]
+    assert not any("longer" in line for line in of(sample).sentences)
+
+
 def test_an_overloaded_server_has_no_percentiles_and_stays_in_the_table(sample: Written) -> None:
     section = of(sample)
     assert [trace["name"] for trace in charts(section)[0].data] == [

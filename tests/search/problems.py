@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 from functools import cache
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tuner.measurements.flat_parquet import RecordedEngine, read_flat
 from tuner.measurements.measurement import Mode
 from tuner.measurements.opening import open_recorded
 from tuner.measurements.recorded import RecordedSource
@@ -31,6 +33,17 @@ MIXES = ("small", "bulk", "two-tier", "chat-small", "chat-large", "single", "uni
 def recorded(file: Path) -> RecordedSource:
     with open_store("sqlite://") as store:
         return open_recorded(store, str(file), None)
+
+
+def recorded_with(size_ms: float | None, profile_ms: float | None) -> RecordedSource:
+    """The recorded encoder as if each of its engines had told what changes cost, in ms."""
+    flat = read_flat(ENCODER)
+    costs = {"size_change_ms": size_ms, "profile_change_ms": profile_ms}
+    engines = [
+        RecordedEngine(dataclasses.replace(one.engine, **costs), one.measurements)  # type: ignore[arg-type]
+        for one in flat.engines
+    ]
+    return RecordedSource(flat.model, engines)
 
 
 def full_range_curves(source: RecordedSource) -> LatencyTable:
@@ -81,7 +94,11 @@ def table_of(latency_ms: object) -> LatencyTable:
 
 
 def brute_force(table: LatencyTable, judge: Judge, count: int) -> float:
-    """The least objective over all sets of so many rows, the slow and plain way."""
+    """The least objective over all sets of so many rows, the slow and plain way, with what changes cost."""
     latency = np.where(np.isfinite(table.latency_ms), table.latency_ms, np.inf)
-    served = (latency[list(rows)].min(axis=0) for rows in itertools.combinations(range(len(latency)), count))
-    return min((judge.value(least) for least in served if np.isfinite(least).all()), default=np.inf)
+    values = []
+    for rows in itertools.combinations(range(len(latency)), count):
+        index, least = latency[list(rows)].argmin(axis=0), latency[list(rows)].min(axis=0)
+        if np.isfinite(least).all():
+            values.append(judge.value(least + judge.changes.charges(judge.shares, index)))
+    return min(values, default=np.inf)

@@ -18,7 +18,9 @@ from tests.search.problems import (
     recorded,
     table_of,
 )
+from tests.strategies import change_costs
 from tuner.measurements.measurement import Mode
+from tuner.replay.changes import ChangeCosts
 from tuner.replay.objective import OBJECTIVES
 from tuner.replay.score import Judge, latency_table
 from tuner.replay.slo import Slo
@@ -69,6 +71,79 @@ def test_no_set_is_better_than_the_composed_one(
     found = best_set(table, judge, count)
     expected = brute_force(table, judge, count)
     assert (np.inf if found is None else found.value) == pytest.approx(expected)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.integers(2, 8),
+    st.integers(1, 6),
+    st.integers(1, 4),
+    st.sampled_from(list(OBJECTIVES)),
+    change_costs(),
+    st.integers(0, 2**31),
+)
+def test_no_set_is_better_than_the_composed_one_with_what_changes_cost(
+    profiles: int, sizes: int, count: int, objective: str, costs: ChangeCosts, seed: int
+) -> None:
+    """Latencies in steps of 0.1, so that profiles tie."""
+    generator = np.random.default_rng(seed)
+    latency = generator.integers(1, 20, (profiles, sizes)) / 10
+    latency[generator.uniform(size=latency.shape) < 0.15] = np.nan
+    table = table_of(latency)
+    histogram = small_histogram(sizes)
+    requests = generator.integers(1, 9, sizes) * histogram.counts.astype(float)
+    weight = ("requests", "work")[seed % 2]
+    judge = Judge(histogram, requests, objective, weight, changes=costs)
+    found = best_set(table, judge, count)
+    expected = brute_force(table, judge, count)
+    assert (np.inf if found is None else found.value) == pytest.approx(expected)
+    if found is not None:
+        served = judge.best_served_ms(latency[list(found.rows)])
+        assert served is not None
+        assert found.value == pytest.approx(judge.value(served))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(3, 7), st.integers(1, 3), change_costs(), st.integers(0, 2**31))
+def test_limits_hold_with_what_changes_cost(profiles: int, count: int, costs: ChangeCosts, seed: int) -> None:
+    latency = np.random.default_rng(seed).uniform(0.5, 2.0, (profiles, 5))
+    histogram = small_histogram(5)
+    slos = (Slo("service_p90", 1.5),)
+    judge = Judge(histogram, histogram.counts.astype(float), slos=slos, changes=costs)
+    found = best_set(table_of(latency), judge, count)
+    assert found is not None
+    served = [
+        judge.best_served_ms(latency[list(rows)]) for rows in itertools.combinations(range(profiles), count)
+    ]
+    ranked = [(float(judge.overruns(ms)), judge.value(ms)) for ms in served if ms is not None]
+    least = min(overrun for overrun, _ in ranked)
+    assert found.overrun == pytest.approx(least, abs=1e-9)
+    assert found.value == pytest.approx(min(v for overrun, v in ranked if overrun <= least + 1e-9))
+
+
+def test_a_dear_change_of_profile_leaves_the_set_whose_requests_stay_together() -> None:
+    # Rows 0 and 1 are the fastest pair but share the traffic evenly; row 2 alone is nearly as fast.
+    table = table_of([[1.0, 2.0], [2.0, 1.0], [1.2, 1.2]])
+    histogram = SizeHistogram(("n",), np.array([[1], [2]]), np.array([50, 50]))
+    free = Judge(histogram, histogram.counts.astype(float))
+    dear = free.charging(ChangeCosts(profile_ms=1.0))
+    assert best_set(table, free, 2).rows == (0, 1)  # type: ignore[union-attr]
+    found = best_set(table, dear, 2)
+    assert found is not None
+    assert found.value == pytest.approx(1.5)  # every pair changes with each other request
+    assert best_set(table, dear, 1).value == pytest.approx(1.2)  # type: ignore[union-attr]
+
+
+def test_past_the_limit_the_gap_holds_for_charged_sets_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    latency = np.random.default_rng(3).uniform(0.5, 2.0, (14, 30))
+    costs = ChangeCosts(size_ms=0.1, profile_ms=0.4)
+    table, judge = table_of(latency), judge_of(small_histogram(30)).charging(costs)
+    exact = brute_force(table, judge, 4)
+    monkeypatch.setattr(compose, "ENTRY_LIMIT", 100)
+    solved = best_set(table, judge, 4)
+    assert solved is not None
+    assert solved.gap is not None
+    assert solved.value * (1 - solved.gap) <= exact <= solved.value + 1e-9
 
 
 def test_a_row_that_was_asked_for_is_in_the_set() -> None:

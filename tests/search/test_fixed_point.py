@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from tuner.measurements.recorded import RecordedSource
 from tuner.measurements.store import open_store
 from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.replay.batcher import FIFO, Batcher, triton_default
+from tuner.replay.changes import ChangeCosts
 from tuner.replay.queueing import Server
 from tuner.replay.response import ResponseLimit
 from tuner.replay.service_time import executed_sizes
@@ -108,6 +110,39 @@ def test_a_cycle_is_told_and_the_better_member_taken():
     assert found.outcome == "cycle"
     assert found.judged.rows == (1,)
     assert found.judged.value < judge(problem, server, (0,)).value
+
+
+@pytest.mark.parametrize("is_nearest", [False, True])
+def test_the_service_of_a_set_names_the_profile_of_each_entry(is_nearest):
+    arrivals = at_times([0.0, 1.0], seqs=[1, 2])
+    cells = made_cells(arrivals, 2, lambda seq, batch: 10.0 * seq, lambda seq, batch: 15.0)
+    if is_nearest:  # the second profile is nearer to batches of 2, the first to those of 1
+        distances = np.abs(np.arange(3)[None] - np.array([[1], [2]]))[:, None].repeat(2, axis=1)
+        cells = dataclasses.replace(cells, distances=distances.astype(float))
+    costly = dataclasses.replace(cells, changes=ChangeCosts(size_ms=1.0, profile_ms=4.0))
+    service = costly.service((0, 1))
+    by_batch, by_seq = [[0, 1], [0, 1]], [[0, 0], [1, 1]]
+    assert service.profile_index[0, :, 1:].tolist() == (by_batch if is_nearest else by_seq)
+    assert service.changes == costly.changes
+    one = costly.service((1,))
+    assert one.profile_index is None
+    assert one.latency_ms[0, :, 1:].tolist() == [[15.0, 15.0], [15.0, 15.0]]
+
+
+def test_a_set_is_judged_with_what_its_changes_cost():
+    arrivals = at_times([0.0, 1.0, 2.0], seqs=[1, 2, 1])
+    cells = made_cells(arrivals, 1, lambda seq, batch: 10.0 * seq, lambda seq, batch: 15.0)
+    costly = dataclasses.replace(cells, changes=ChangeCosts(size_ms=1.0, profile_ms=8.0))
+    server = Server(batcher=FIFO)
+
+    def slowest(table, rows):
+        problem = BatchingProblem(arrivals=arrivals, cells=table, objective="response_p99")
+        return judge(problem, server, rows).value
+
+    assert slowest(cells, (0, 1)) == pytest.approx(15.0)
+    assert slowest(costly, (0, 1)) == pytest.approx(23.0)
+    assert slowest(costly, (1,)) == pytest.approx(16.0)
+    assert slowest(costly.of([1]), (0,)) == pytest.approx(16.0)
 
 
 def test_one_more_profile_has_to_be_worth_it():

@@ -27,7 +27,7 @@ def replay_batched(
     from tuner.recommendation.batching_section import server_section
     from tuner.recommendation.deployed import read_deployed
     from tuner.recommendation.replayed_requests import replay_requests
-    from tuner.report.batching_view import served_table
+    from tuner.report.batching_view import charged_lines, served_table
     from tuner.traffic.reading_arrivals import read_arrivals
 
     file_alone = given["measurements"] is not None and "://" not in given["measurements"]
@@ -41,5 +41,7 @@ def replay_batched(
         print(json.dumps(server_section(found), indent=2))
     elif not given["quiet"]:
         results().print(served_table([found], found, rate_rps, settings[1].limit))
+        for line in charged_lines(found.replay):
+            print(line)
         if found.replay.is_overloaded:
             print("these requests are more than the server carries: its queue grows as long as the log lasts")

@@ -1,8 +1,9 @@
 """The flat Parquet form of measurements: a row an (engine, profile, size), readable by any tool.
 
 `min_*`, `opt_*`, `max_*` are the profile and the bare axis names the size; `gpu_compute_ms_*` is the mode
-`enqueue`, `cuda_graph_ms_*` the mode `cuda_graph`. The schema's metadata holds the inputs and what is
-known of the environment.
+`enqueue`, `cuda_graph_ms_*` the mode `cuda_graph`. What is known of an engine as a whole, such as
+`size_change_ms` and `profile_change_ms`, stands in each of its rows; no file needs those two.
+The schema's metadata holds the inputs and what is known of the environment.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tuner.axes import Size
 from tuner.engines.spec import EngineSpec, Environment
 from tuner.errors import TunerError, nearest_name
 from tuner.measurements.measurement import BuiltEngine, Measurement, Mode, Summary
+from tuner.measurements.measuring import SwitchCosts
 from tuner.measurements.store import Store
 from tuner.model import Model
 from tuner.model_inputs import inputs_as_json, model_from_metadata
@@ -27,6 +29,7 @@ from tuner.profiles.profile import OptimizationProfile, ProfileSet
 FORMAT_VERSION = "1"
 _PREFIX: Mapping[Mode, str] = {Mode.ENQUEUE: "gpu_compute_ms", Mode.CUDA_GRAPH: "cuda_graph_ms"}
 _STATISTICS = ("mean", "std", "min", "p50", "p90", "p99", "max")
+_COSTS = ("size_change_ms", "profile_change_ms")
 _REQUIRED = ("model", "onnx_sha256_16", "gpu", "tensorrt", "precision", "engine", "profile_index", "samples")
 
 
@@ -126,6 +129,8 @@ def _engines(
             build_s=first.get("build_s"),
             plan_bytes=first.get("plan_bytes"),
             device_memory_bytes=first.get("device_memory_bytes"),
+            size_change_ms=first.get("size_change_ms"),
+            profile_change_ms=first.get("profile_change_ms"),
             measured_on=metadata.get("measured_on"),
             source=source,
         )
@@ -178,7 +183,7 @@ def import_flat(store: Store, path: str | Path) -> FlatFile:
         engine = recorded.engine
         held = next((e for e in same_spec if _holds(store, e, recorded)), None)
         if held is not None:
-            engine = held
+            engine = _with_costs(store, held, engine)
         else:
             repeat = 1 + max((e.repeat for e in same_spec), default=-1)
             engine = dataclasses.replace(engine, repeat=repeat)
@@ -187,6 +192,15 @@ def import_flat(store: Store, path: str | Path) -> FlatFile:
             same_spec.append(engine)
         stored.append(RecordedEngine(engine, recorded.measurements))
     return FlatFile(flat.model, tuple(stored))
+
+
+def _with_costs(store: Store, held: BuiltEngine, told: BuiltEngine) -> BuiltEngine:
+    """The engine as held, with what changes cost where only the file tells it."""
+    new = {name: getattr(told, name) for name in _COSTS if getattr(held, name) is None}
+    if any(cost is not None for cost in new.values()):
+        costs = SwitchCosts(size_ms=new.get("size_change_ms"), profile_ms=new.get("profile_change_ms"))
+        store.add_switch_costs(held.spec.key, held.repeat, costs)
+    return dataclasses.replace(held, **new)
 
 
 def _holds(store: Store, engine: BuiltEngine, recorded: RecordedEngine) -> bool:
@@ -230,6 +244,7 @@ def write_flat(path: str | Path, model: Model, engines: Sequence[RecordedEngine]
         "measured_on": engines[0].engine.measured_on,
     }
     table = pa.Table.from_pylist(rows).replace_schema_metadata({k: v for k, v in metadata.items() if v})
+    table = table.drop_columns([name for name in _COSTS if all(row[name] is None for row in rows)])
     folder = Path(path).resolve().parent
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".tuner-", suffix=".parquet", delete=False) as part:
         pq.write_table(table, part, compression="zstd")
@@ -265,4 +280,5 @@ def _rows(model: Model, recorded: RecordedEngine) -> Iterator[dict[str, Any]]:
         row |= {"samples": one.summary.sample_count, "first_run_ms": one.first_run_ms}
         row |= {"build_s": engine.build_s, "plan_bytes": engine.plan_bytes}
         row["device_memory_bytes"] = engine.device_memory_bytes
+        row |= {name: getattr(engine, name) for name in _COSTS}
         yield row

@@ -25,6 +25,7 @@ from tuner.recommendation.servers import (
 from tuner.recommendation.single_requests import within_reach
 from tuner.replay.batcher import FIFO, Batcher
 from tuner.replay.calibration import Calibration, calibration
+from tuner.replay.changes import changes_of
 from tuner.replay.concurrency import SHARED, Concurrency
 from tuner.replay.coverage import Coverage
 from tuner.replay.response import ResponseLimit
@@ -152,7 +153,13 @@ def _cells(
         asked = int(kept.values(axis).max()) if batching.kind == "fifo" else batching.max_batch or largest
         largest = min(largest, asked)
     sizes = executed_sizes(kept, axis, largest)
-    table = profile_cells(sizes, curves, source.model, nearest_opt=batching.kind == "triton")
+    table = profile_cells(
+        sizes,
+        curves,
+        source.model,
+        nearest_opt=batching.kind == "triton",
+        changes=changes_of(source.facts),
+    )
     served = np.isfinite(table.latency_ms).sum(axis=(1, 2))
     return table.of([int(row) for row in np.flatnonzero(served == served.max())])
 

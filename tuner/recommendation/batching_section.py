@@ -8,7 +8,7 @@ from typing import Any
 from tuner.recommendation.batched import Batching, ServedBy
 from tuner.replay.batcher import Batcher
 from tuner.replay.capacity import Capacity
-from tuner.replay.response import RESPONSE_PERCENTS, QueueReplay
+from tuner.replay.response import RESPONSE_PERCENTS, Charged, QueueReplay
 from tuner.traffic.histogram import SizeHistogram
 
 Json = dict[str, Any]
@@ -96,6 +96,21 @@ def _replay(played: QueueReplay) -> Json:
         "padding_ratio": _rounded(played.padding_ratio),
         "queue_lengths": list(played.queue_lengths),
         "executed": _executed(played.executed),
+        **_charged(played.charged),
+    }
+
+
+def _charged(charged: Charged | None) -> Json:
+    """What changes of size and profile cost; no key where they are free."""
+    if charged is None:
+        return {}
+    return {
+        "changes": {
+            "size_ms": _rounded(charged.costs.size_ms),
+            "profile_ms": _rounded(charged.costs.profile_ms),
+            "size_share": _rounded(charged.size_share),
+            "profile_share": _rounded(charged.profile_share),
+        }
     }
 
 

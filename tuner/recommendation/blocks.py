@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,4 +71,4 @@ def recent(judge: Judge, blocks: FloatArray | None) -> Judge | None:
     before = judge.histogram.counts.astype(np.float64)
     scaled = np.maximum(1, np.round(lately / lately.sum() * 1e9)).astype(np.int64)
     histogram = SizeHistogram(judge.histogram.axes, judge.histogram.sizes, scaled)
-    return Judge(histogram, judge.requests / before * scaled, judge.objective, judge.weight, judge.slos)
+    return dataclasses.replace(judge, histogram=histogram, requests=judge.requests / before * scaled)

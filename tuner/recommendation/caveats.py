@@ -56,6 +56,13 @@ def _of_measuring(chosen: Evaluated, facts: SourceFacts) -> Iterator[Caveat]:
             f"{chosen.tune.interpolated_share:.1%} of the requests rest on latencies interpolated between "
             "measured sizes: measure the heaviest of them",
         )
+    if len(chosen.profiles) > 1 and facts.switch_ms is None and facts.size_change_ms is not None:
+        yield Caveat(
+            "switch_not_measured",
+            "what a change of profile costs is not known, since no engine of several profiles was timed; it "
+            f"is charged like one of size ({facts.size_change_ms:.4g} ms), the least that it can be: have "
+            "the set built and measured as one engine by 'tuner recommend --model' on that GPU",
+        )
 
 
 def _of_search(scored: ScoredTraffic, chosen: Evaluated, found: SearchResult) -> Iterator[Caveat]:

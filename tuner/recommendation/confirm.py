@@ -16,6 +16,7 @@ from tuner.recommendation.choose import Contender
 from tuner.recommendation.evaluate import Judges, evaluate
 from tuner.recommendation.recommendation import Caveat, Confirmation
 from tuner.recommendation.scored import RecommendSettings
+from tuner.replay.changes import FREE
 
 LARGEST_DIFFERENCE = 0.05
 """Share by which a confirmed score may differ from the predicted one: what two builds of one profile do."""
@@ -29,17 +30,20 @@ def confirm_set(
 ) -> tuple[Confirmation, Sequence[MeasuredProfile]]:
     """The score that the set reaches as one engine, and its profiles' curves in it.
 
-    A build or a run that fails is a confirmation that failed, and gives no curves.
+    Both scores are of latencies alone, without what changes cost: that would hide how far builds differ. A
+    build or a run that fails is a confirmation that failed, and gives no curves.
     """
-    evaluated = chosen.evaluated
-    assert evaluated.tune is not None  # only a set that was scored is chosen
-    opts, predicted = tuple(m.profile.opt for m in chosen.measured), evaluated.tune.value
+    profiles, route = chosen.evaluated.profiles, chosen.routing.route
+    judges, mode = judges.charging(FREE), settings.search.mode
+    expected = evaluate(profiles, chosen.measured, judges, mode, route).tune
+    assert expected is not None  # only a set that was scored is chosen
+    opts, predicted = tuple(m.profile.opt for m in chosen.measured), expected.value
     try:
-        measured = confirm(evaluated.profiles, settings.confirm_builds)
+        measured = confirm(profiles, settings.confirm_builds)
     except EngineError as error:
         reason = f"{error.kind}: {error}"
         return Confirmation(opts=opts, predicted=predicted, confirmed=None, reason=reason), ()
-    score = evaluate(evaluated.profiles, measured, judges, settings.search.mode, chosen.routing.route).tune
+    score = evaluate(profiles, measured, judges, mode, route).tune
     if score is None:
         reason = "a size of the traffic has no time"
         return Confirmation(opts=opts, predicted=predicted, confirmed=None, reason=reason), ()

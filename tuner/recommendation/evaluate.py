@@ -16,6 +16,7 @@ from tuner.profiles.profile import OptimizationProfile, ProfileSet
 from tuner.profiles.routing import route_best
 from tuner.profiles.rules import RULE_NAMES, profiles_by_rule
 from tuner.recommendation.recommendation import Evaluated
+from tuner.replay.changes import ChangeCosts
 from tuner.replay.score import Judge, LatencyTable, Score, latency_table
 
 Router = Callable[[NDArray[np.int64]], NDArray[np.int64]]
@@ -27,6 +28,11 @@ class Judges:
 
     tune: Judge
     holdout: Judge | None
+
+    def charging(self, changes: ChangeCosts) -> Judges:
+        """The same judges under other costs of changes."""
+        holdout = None if self.holdout is None else self.holdout.charging(changes)
+        return Judges(self.tune.charging(changes), holdout)
 
 
 def evaluate(
@@ -44,10 +50,7 @@ def evaluate(
             return None
         table = latency_table(curves, judge.histogram)
         index = _route(profiles, table, judge, route)
-        served = table.latency_ms[index, np.arange(len(index))]
-        if (index < 0).any() or not np.isfinite(served).all():
-            return None
-        return judge.score(table, index)
+        return None if judge.served_ms(table.latency_ms, index) is None else judge.score(table, index)
 
     return Evaluated(profiles=profiles, tune=score(judges.tune), holdout=score(judges.holdout))
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from tuner.axes import Size
 from tuner.replay.score import Judge, LatencyTable
 from tuner.search.compose import ComposedSet, Resources, best_set
@@ -37,13 +35,14 @@ def explain(
     table: LatencyTable, judge: Judge, rows: Sequence[int], opts: Sequence[Size], reasons: tuple[str, ...]
 ) -> Explanation:
     """Why the set of these rows, in the order of its profiles; `opts` are those of all rows of the table."""
-    latency = np.where(np.isfinite(table.latency_ms), table.latency_ms, np.inf)
-    value = judge.value(latency[list(rows)].min(axis=0))
+    own = judge.best_served_ms(table.latency_ms[list(rows)])
+    assert own is not None  # a set that is recommended serves every size
+    value = judge.value(own)
     dropping: list[float | None] = []
     for row in rows:
         rest = [other for other in rows if other != row]
-        least = latency[rest].min(axis=0) if rest else np.full(latency.shape[1], np.inf)
-        dropping.append(judge.value(least) / value - 1 if np.isfinite(least).all() else None)
+        left = judge.best_served_ms(table.latency_ms[rest]) if rest else None
+        dropping.append(None if left is None else judge.value(left) / value - 1)
     second = second_best(table, judge, rows)
     shown = None
     if second is not None:

@@ -41,6 +41,7 @@ class Gain:
 class Served:
     """How a set serves the sizes of a judge: the latency in ms and the opt behind each, shape (distinct,).
 
+    Latencies are without what changes cost, which depends on the traffic that is drawn.
     `opts` are the opts of the profiles, `index` the profile of each size.
     """
 
@@ -56,17 +57,17 @@ def gain_between(
 
     `blocks` are the executions of each size in each block of time, shape (blocks, distinct).
     """
-    objective, load = objective_named(judge.objective), judge.load
+    load = judge.load
     random = np.random.default_rng(np.random.SeedSequence([seed, 2]))
-    value = 1 - float(objective(new.latency_ms, load)) / float(objective(old.latency_ms, load))
+    value = 1 - _objective(new, judge, load) / _objective(old, judge, load)
     names = list(dict.fromkeys((*old.opts, *new.opts)))
     rows = [np.array([names.index(opt) for opt in served.opts])[served.index] for served in (old, new)]
     drawn = []
     for _ in range(REPLICATES):
         other = _redrawn(load, random, blocks)
         build = np.exp(random.normal(0.0, BUILD_SPREAD, len(names)))
-        before = float(objective(old.latency_ms * build[rows[0]], other))
-        after = float(objective(new.latency_ms * build[rows[1]], other))
+        before = _objective(old, judge, other, build[rows[0]])
+        after = _objective(new, judge, other, build[rows[1]])
         drawn.append(1 - after / before)
     low, high = np.quantile(drawn, (0.025, 0.975))
     return Gain(value, float(low), float(high))
@@ -76,15 +77,26 @@ def interval_of(
     served: Served, judge: Judge, seed: int = 0, blocks: FloatArray | None = None
 ) -> tuple[float, float]:
     """Between which values of the objective in ms 95 % of other draws and builds lie."""
-    objective, load = objective_named(judge.objective), judge.load
+    load = judge.load
     random = np.random.default_rng(np.random.SeedSequence([seed, 3]))
     drawn = []
     for _ in range(REPLICATES):
         other = _redrawn(load, random, blocks)
         build = np.exp(random.normal(0.0, BUILD_SPREAD, len(served.opts)))
-        drawn.append(float(objective(served.latency_ms * build[served.index], other)))
+        drawn.append(_objective(served, judge, other, build[served.index]))
     low, high = np.quantile(drawn, (0.025, 0.975))
     return float(low), float(high)
+
+
+def _objective(served: Served, judge: Judge, load: Load, build: FloatArray | float = 1.0) -> float:
+    """The objective on a draw of the judge's traffic, in builds that are slower by a factor of each size.
+
+    Changes are charged by the shares of the draw; what they cost is not taken to differ between builds.
+    """
+    latency_ms = served.latency_ms * build
+    if not judge.changes.are_free:
+        latency_ms = latency_ms + judge.changes.charges(load.inferences / load.inferences.sum(), served.index)
+    return float(objective_named(judge.objective)(latency_ms, load))
 
 
 def _redrawn(load: Load, random: np.random.Generator, blocks: FloatArray | None = None) -> Load:

@@ -77,6 +77,9 @@ def _values(latency: np.ndarray, judge: Judge, sets: Sequence[tuple[int, ...]]) 
         part = sets[start : start + step]
         least = np.stack([latency[list(rows)].min(axis=0) for rows in part])
         serving = np.isfinite(least).all(axis=1)
+        if not judge.changes.are_free:
+            index = np.stack([latency[list(rows)].argmin(axis=0) for rows in part])
+            least = least + judge.changes.charges(judge.shares, index)
         if serving.any():
             values[start : start + step][serving] = judge.values(least[serving])
     return values

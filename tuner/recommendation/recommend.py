@@ -23,7 +23,8 @@ from tuner.recommendation.recommendation import (
     Recommendation,
 )
 from tuner.recommendation.scored import RecommendSettings, ScoredTraffic, scored_traffic
-from tuner.recommendation.settle import Settled, settle
+from tuner.recommendation.settle import Settled, Standards, settle
+from tuner.replay.changes import FREE, changes_of
 from tuner.replay.score import Judge
 from tuner.search.policies import PolicyProblem, best_by_policy, router
 from tuner.search.search import Problem, SearchResult, SearchSettings, search
@@ -44,6 +45,8 @@ def recommend(  # noqa: PLR0913  (the sixth is keyword-only)
 ) -> Recommendation:
     """Search, choose, check on the holdout and compare with every rule; confirm where that can be done.
 
+    The search goes by latencies alone: what changes cost is known better with each engine that is timed, and
+    trials judged by it would depend on when they were. Sets are charged for them after the search.
     Raises NothingFeasible where nothing is covered or no set serves the traffic within the limits,
     TunerError where axes of traffic and measurements differ.
     """
@@ -53,14 +56,17 @@ def recommend(  # noqa: PLR0913  (the sixth is keyword-only)
             "map the log's columns with --axis"
         )
     scored = scored_traffic(traffic, source, settings)
-    judges, limit = scored.judges, settings.search.max_profiles
+    limit = settings.search.max_profiles
     found = search(
         _problem(source, scored, settings), _searching(source, settings), source, storage_url, progress
     )
     # After the search: where every profile costs a build, the rules get what is left of the budget.
-    rules = evaluate_rules(source, judges, settings.search.mode, limit)
-    settled = settle(_with_rules(found.measured, rules, source, scored), scored, settings, rules, confirm)
-    table, chosen, measured = settled.table, settled.choice.chosen, settled.contest.measured
+    first = Standards(scored, evaluate_rules(source, scored.judges, settings.search.mode, limit))
+    candidates = _with_rules(found.measured, first.rules, source, scored)
+    settled = settle(candidates, _standards(first, source, settings), settings, confirm)
+    scored, rules = settled.standards.scored, settled.standards.rules
+    judges, table = scored.judges, settled.table
+    chosen, measured = settled.choice.chosen, settled.contest.measured
     opts = [m.profile.opt for m in measured]
     doubts = [confirmation_caveat(settled.confirmation)]
     return Recommendation(
@@ -89,7 +95,8 @@ def recommend(  # noqa: PLR0913  (the sixth is keyword-only)
 
 
 def _problem(source: ProfileSource, scored: ScoredTraffic, settings: RecommendSettings) -> Problem:
-    histogram, limit = scored.judges.tune.histogram, settings.search.max_profiles
+    judge, limit = scored.judges.tune.charging(FREE), settings.search.max_profiles
+    histogram = judge.histogram
     candidates = source.candidates()
     if candidates is None:
         space = space_of_traffic(
@@ -103,7 +110,24 @@ def _problem(source: ProfileSource, scored: ScoredTraffic, settings: RecommendSe
         space = space_of_candidates(candidates, *scored.bounds)
     # Our own sampler knows better where to begin than the rules do.
     first = () if settings.search.sampler == "curves" else _first_opts(histogram, limit, space)
-    return Problem(space, scored.judges.tune, first, source.model.content_hash or "")
+    return Problem(space, judge, first, source.model.content_hash or "")
+
+
+def _standards(
+    first: Standards, source: ProfileSource, settings: RecommendSettings
+) -> Callable[[], Standards]:
+    """Gives what to judge by under what changes are known to cost at the time; the same while that stays."""
+    known = [first]
+
+    def now() -> Standards:
+        changes = changes_of(source.facts)
+        if changes != known[-1].scored.judges.tune.changes:
+            scored, search = first.scored.charging(changes), settings.search
+            rules = evaluate_rules(source, scored.judges, search.mode, search.max_profiles)
+            known.append(Standards(scored, rules))
+        return known[-1]
+
+    return now
 
 
 def _searching(source: ProfileSource, settings: RecommendSettings) -> SearchSettings:
@@ -155,7 +179,6 @@ def _alternatives(
         model=source.model,
         bounds=scored.bounds,
         max_profiles=settings.search.max_profiles,
-        switch_ms=source.facts.switch_ms or 0.0,
     )
     return {
         policy: evaluate(

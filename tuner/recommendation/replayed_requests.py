@@ -16,6 +16,7 @@ from tuner.recommendation.scored import RecommendSettings
 from tuner.recommendation.servers import served
 from tuner.recommendation.single_requests import within_reach
 from tuner.replay.batcher import FIFO, Batcher, triton_default
+from tuner.replay.changes import changes_of
 from tuner.replay.service_time import executed_sizes, latency_cells
 from tuner.search.executed_sets import ProfileCells
 from tuner.traffic.arrivals import Arrivals
@@ -51,7 +52,8 @@ def replay_requests(
         opts = np.array([profile.opt.values for profile in deployed.profiles], dtype=np.int64)
         rows = opt_distances(opts, sizes.rows(), deployed.profiles.axes, source.model)
         distances = np.stack([sizes.table(row) for row in rows])
-    cells = ProfileCells(sizes, deployed.profiles, latency_cells(sizes, curves), distances)
+    latency_ms, changes = latency_cells(sizes, curves), changes_of(source.facts)
+    cells = ProfileCells(sizes, deployed.profiles, latency_ms, distances, changes)
     field = field_of((kept, None), cells, batching)
     batcher = _batcher(deployed, batching, sizes.max_batch)
     result = served(field, "as written", range(len(deployed.profiles)), batcher)

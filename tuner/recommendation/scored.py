@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from tuner.measurements.source import MeasuredProfile, ProfileSource
 from tuner.profiles.relations import corners
 from tuner.recommendation.blocks import blocks_of
 from tuner.recommendation.evaluate import Judges
+from tuner.replay.changes import ChangeCosts, changes_of
 from tuner.replay.coverage import Coverage, coverage_of, covered_histogram
 from tuner.replay.score import FloatArray, Judge
 from tuner.replay.slo import Slo
@@ -47,8 +49,8 @@ class RecommendSettings:
 class ScoredTraffic:
     """Traffic with its judges, its coverage and the bounds that every profile set has to serve.
 
-    The blocks are executions of the judges' sizes by block of time, shape (blocks, distinct); None where
-    the traffic has no times.
+    The judges charge what is known of changes of size and profile. The blocks are executions of the judges'
+    sizes by block of time, shape (blocks, distinct); None where the traffic has no times.
     """
 
     traffic: Traffic
@@ -57,6 +59,10 @@ class ScoredTraffic:
     bounds: tuple[Size, Size]
     tune_blocks: FloatArray | None = None
     holdout_blocks: FloatArray | None = None
+
+    def charging(self, changes: ChangeCosts) -> ScoredTraffic:
+        """The same traffic, judged under other costs of changes."""
+        return dataclasses.replace(self, judges=self.judges.charging(changes))
 
     @property
     def deciding(self) -> tuple[Judge, FloatArray | None]:
@@ -67,7 +73,7 @@ class ScoredTraffic:
 
 
 def scored_traffic(traffic: Traffic, source: ProfileSource, settings: RecommendSettings) -> ScoredTraffic:
-    """What of the traffic can be judged by the source.
+    """What of the traffic can be judged by the source, charging for changes what the source knows by now.
 
     Raises NothingFeasible where nothing can.
     """
@@ -75,6 +81,7 @@ def scored_traffic(traffic: Traffic, source: ProfileSource, settings: RecommendS
     capped = under_cap(traffic.histogram, settings.cap)
     covered = capped & reach.covered(traffic.histogram)
     coverage = coverage_of(traffic, covered, settings.uncovered)
+    changes = changes_of(source.facts)
 
     def judge(histogram: SizeHistogram | None) -> Judge | None:
         if histogram is None:
@@ -83,7 +90,8 @@ def scored_traffic(traffic: Traffic, source: ProfileSource, settings: RecommendS
         kept = covered_histogram(histogram, inside, settings.uncovered, reach.bounds)
         if len(kept) == 0:
             return None
-        return Judge(kept, traffic.requests(kept), settings.objective, settings.weight, settings.slos)
+        wanted = settings.objective, settings.weight, settings.slos
+        return Judge(kept, traffic.requests(kept), *wanted, changes)
 
     tune, holdout = judge(traffic.tune), judge(traffic.holdout)
     if tune is None:  # all that is covered lies in the holdout: judge by what there is

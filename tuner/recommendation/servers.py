@@ -65,7 +65,7 @@ class Entry:
         judged = self.found.judged
         if self.deployment == MODEL_PER_PROFILE:
             return split_service(cells, judged.rows, judged.executed, arrivals)
-        return Service(cells.sizes, cells.served(judged.rows)[None])
+        return cells.service(judged.rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +127,7 @@ def _is_better(objective: str, ours: ServedBy, theirs: ServedBy) -> bool:
 def served_by_nearest(field: Field, profiles: ProfileSet, batcher: Batcher, arrivals: Arrivals) -> ServedBy:
     """Given profiles, each judged by the measured one with the nearest opt, under the log's own load."""
     rows = [_nearest_row(field.cells, profile.opt) for profile in profiles]
-    service = Service(field.cells.sizes, field.cells.served(rows)[None])
+    service = field.cells.service(rows)
     return ServedBy(
         name="deployed",
         profiles=profiles,
@@ -166,7 +166,7 @@ def served(
     field: Field, name: str, rows: Sequence[int], batcher: Batcher, *, judged_at: str | None = None
 ) -> ServedBy:
     """A set as one model behind a batcher, on the requests that decide."""
-    service = Service(field.cells.sizes, field.cells.served(rows)[None])
+    service = field.cells.service(rows)
     return _replayed(field, (name, ONE_MODEL, judged_at), rows, (service, batcher))
 
 

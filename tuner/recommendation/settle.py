@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from tuner.errors import NothingFeasible
 from tuner.measurements.source import MeasuredProfile
@@ -25,10 +23,19 @@ MARGINAL_COUNTS = 6
 """Up to how many profiles the gain of one more is shown."""
 
 
+@dataclass(frozen=True, slots=True)
+class Standards:
+    """What sets are judged by: the traffic, with what changes cost, and the rules as it judges them."""
+
+    scored: ScoredTraffic
+    rules: Mapping[str, Evaluated]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
     """The choice, with what it was made from; `attempts` are the confirmations in their order."""
 
+    standards: Standards
     table: LatencyTable
     sets: tuple[ComposedSet, ...]
     contest: Contest
@@ -50,30 +57,33 @@ class Settled:
 
 def settle(
     measured: Sequence[MeasuredProfile],
-    scored: ScoredTraffic,
+    standards_now: Callable[[], Standards],
     settings: RecommendSettings,
-    rules: Mapping[str, Evaluated],
     confirm: Confirm | None,
 ) -> Settled:
     """The set to recommend; without `confirm` nothing is built.
 
     Where a set's engine is off its prediction, its profiles take the times measured there and the choice is
     made again, until the chosen set has been confirmed or `MOST_CONFIRMATIONS` have: then the best of
-    those is taken.
+    those is taken. The choice is made again too where an engine of several profiles was the first to tell
+    what a change of profile costs; so a run that knows this from the start chooses alike.
     """
-    settled = _chosen(measured, scored, settings, rules)
+    standards = standards_now()
+    settled = _chosen(measured, standards, settings)
     tried: dict[tuple[int, ...], Contender] = {}
     attempts: list[Confirmation] = []
     while confirm is not None:
         chosen = settled.choice.chosen
-        attempt, curves = confirm_set(chosen, scored.judges, settings, confirm)
+        attempt, curves = confirm_set(chosen, standards.scored.judges, settings, confirm)
         attempts.append(attempt)
-        if not is_otherwise(attempt):
+        before, standards = standards, standards_now()
+        if not is_otherwise(attempt) and standards is before:
             break
         tried[chosen.rows] = chosen
-        measured = _with_confirmed(measured, chosen, curves, settings)
+        if is_otherwise(attempt):
+            measured = _with_confirmed(measured, chosen, curves, settings)
         try:
-            settled = _chosen(measured, scored, settings, rules)
+            settled = _chosen(measured, standards, settings)
         except NothingFeasible:  # as it came out a limit is broken, and nothing else keeps it either
             break
         again = settled.choice.chosen.rows
@@ -84,17 +94,15 @@ def settle(
 
 
 def _chosen(
-    measured: Sequence[MeasuredProfile],
-    scored: ScoredTraffic,
-    settings: RecommendSettings,
-    rules: Mapping[str, Evaluated],
+    measured: Sequence[MeasuredProfile], standards: Standards, settings: RecommendSettings
 ) -> Settled:
-    judges, search = scored.judges, settings.search
+    judges, search = standards.scored.judges, settings.search
     table = latency_table([m.curve(search.mode) for m in measured], judges.tune.histogram)
     count = min(max(MARGINAL_COUNTS, search.max_profiles), len(measured))
     sets = best_sets(table, judges.tune, count, resources_of(list(measured)))
-    contest = Contest(measured, scored, settings)
-    return Settled(table=table, sets=tuple(sets), contest=contest, choice=contest.choice(sets, rules))
+    contest = Contest(measured, standards.scored, settings)
+    choice = contest.choice(sets, standards.rules)
+    return Settled(standards=standards, table=table, sets=tuple(sets), contest=contest, choice=choice)
 
 
 def _with_confirmed(
@@ -119,6 +127,7 @@ def _one_of(settled: Settled, tried: Sequence[Contender]) -> Settled:
 def _standing(settled: Settled, contender: Contender) -> tuple[float, float]:
     """By which share the set breaks its worst limit, then its score; less is better."""
     judge = settled.contest.scored.judges.tune
-    served_ms = np.nanmin(settled.table.latency_ms[list(contender.rows)], axis=0)
-    assert contender.evaluated.tune is not None  # it was confirmed by that score
+    served_ms = judge.best_served_ms(settled.table.latency_ms[list(contender.rows)])
+    assert served_ms is not None  # it was confirmed by that score
+    assert contender.evaluated.tune is not None
     return float(judge.overruns(served_ms)), contender.evaluated.tune.value

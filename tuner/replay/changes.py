@@ -41,14 +41,28 @@ class ChangeCosts:
         return self.profile_ms == 0
 
     def charges(self, shares: FloatArray, profile_index: NDArray[np.int64]) -> FloatArray:
-        """What each size pays on average, in ms, shape (distinct,), where requests come in random order.
+        """What each size pays on average, in ms, where requests come in random order.
 
-        `shares` are those of all inferences, adding up to 1; profile `profile_index[i]` serves size i. The
-        inference before one of size i used another profile, the same profile at another size, or was alike.
+        `shares`, shape (distinct,), are those of all inferences, adding up to 1; profile `profile_index[i]`
+        serves size i, shape (..., distinct) as the result. The inference before one of size i used another
+        profile, the same profile at another size, or was alike.
         """
-        of_profile = np.bincount(profile_index, weights=shares)[profile_index]
-        other_size = np.maximum(of_profile - shares, 0.0)
-        return np.asarray(self.profile_ms * np.maximum(1 - of_profile, 0.0) + self.size_ms * other_size)
+        return self.least(shares) + self.beyond_least(shares, profile_index)
+
+    def least(self, shares: FloatArray) -> FloatArray:
+        """What each size pays in every set, in ms, shape (distinct,): the size before it was another one."""
+        return np.asarray(self.size_ms * np.maximum(1 - shares, 0.0))
+
+    def beyond_least(self, shares: FloatArray, profile_index: NDArray[np.int64]) -> FloatArray:
+        """What each size pays because the profile before it was another one; shapes as in `charges`."""
+        dearer_ms = self.profile_ms - self.size_ms
+        if dearer_ms == 0:
+            return np.zeros(profile_index.shape)
+        of_profile = np.zeros(profile_index.shape)
+        for index in range(int(profile_index.max(initial=0)) + 1):
+            is_served = profile_index == index
+            of_profile += np.where(is_served, (is_served @ shares)[..., None], 0.0)
+        return np.asarray(dearer_ms * np.maximum(1 - of_profile, 0.0))
 
 
 FREE = ChangeCosts()

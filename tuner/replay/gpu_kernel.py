@@ -9,14 +9,18 @@ from tuner.replay.queue_state import (
     BATCH,
     BUSY_S,
     CELL,
+    CHARGES,
     CONTEXT_FIRST,
     CONTEXT_STOP,
     END,
     FIRST,
     IN_FLIGHT,
+    LAST_BATCH,
     NEXT_DONE,
     NOT_SERVED,
     NOW,
+    OF_PROFILE,
+    OF_SIZE,
     RAGGED,
     SETTLED,
     UNLIKE,
@@ -78,6 +82,8 @@ def start(sim: Simulation, lane: int, context: int) -> None:
     if not work_s >= 0.0:  # NaN: no profile serves this size
         sim.gpu[NOT_SERVED] = 1.0
         work_s = 0.0
+    if sim.settings[CHARGES] == 1:
+        work_s += change_s(sim, lane, context, cell, batch)
     sim.executed[lane, cell, batch] += 1
     settle(sim)
     for request in range(first, end):
@@ -86,6 +92,20 @@ def start(sim: Simulation, lane: int, context: int) -> None:
     sim.remaining_s[context] = work_s
     sim.gpu[IN_FLIGHT] += 1
     plan_next_done(sim)
+
+
+@compiled
+def change_s(sim: Simulation, lane: int, context: int, cell: int, batch: int) -> float:
+    """What an execution takes longer since its context executed something else before; it is counted."""
+    row = sim.context[context]
+    last_cell, last_batch = row[CELL], row[LAST_BATCH]
+    row[LAST_BATCH] = batch
+    if last_batch == 0 or (last_cell == cell and last_batch == batch):
+        return 0.0
+    is_same = sim.profile[lane, last_cell, last_batch] == sim.profile[lane, cell, batch]
+    change = OF_SIZE if is_same else OF_PROFILE
+    sim.changed[change] += 1
+    return float(sim.change_s[change])
 
 
 @compiled

@@ -37,8 +37,9 @@ END = 1
 BATCH = 2
 MARKED = 3  # in the ring: never merged, since its neighbour has another shape
 PAYLOAD_COLUMNS = 4
-CELL = 3  # in a context: the row of the service table that is executed
-CONTEXT_COLUMNS = 4
+CELL = 3  # in a context: the row of the service table that is executed, or was last
+LAST_BATCH = 4  # in a context: what it executed last, 0 where nothing yet; kept where changes are charged
+CONTEXT_COLUMNS = 5
 
 # Columns of `Simulation.gpu`.
 NOW = 0
@@ -54,21 +55,28 @@ KIND = 0  # 0 for fifo, 1 for triton
 MAX_BATCH = 1
 LARGEST_PREFERRED = 2
 UNLIKE = 3  # position in UNLIKE_SHAPES
-SETTINGS_COLUMNS = 4
+CHARGES = 4  # 0 where changes of size and profile are free
+SETTINGS_COLUMNS = 5
 SEPARATE, PAD, RAGGED = 0, 1, 2
+
+# Places in `Simulation.change_s` and `Simulation.changed`.
+OF_SIZE = 0
+OF_PROFILE = 1
 
 
 class Simulation(NamedTuple):
     """All of a replay. Requests of a lane lie next to each other, in arrival order.
 
-    `arrival_s`, `shape`, `batch`, `start_s`, `finish_s`: shape (requests,); `shape` is a row of
-    `coordinates` (shapes, axes), which place it on the ticks of each axis but the batch; `lengths` are its
-    values. `ticks` has shape (axes, ticks), padded with infinity. `service_s` and `executed` have shape
-    (lanes, cells, max_batch + 1), `strides` turns coordinates into a cell. `lane` (lanes, LANE_COLUMNS),
-    `wake_s` and `slept_s` (lanes,): when the batcher's thread wakes up, and since when it
-    sleeps on an empty queue; `ring` (lanes, payloads, 4), `context` (contexts, 4), `remaining_s` (contexts,).
-    `rates` (contexts + 1,) is the GPU's total rate by executions in flight. `preferred` and
-    `next_preferred` (max_batch + 1,) say whether a batch is preferred and which one comes next.
+    `arrival_s`, `shape`, `batch`, `start_s`, `finish_s`: shape (requests,); `shape` is a row of `coordinates`
+    (shapes, axes), which place it on the ticks of each axis but the batch; `lengths` are its values. `ticks`
+    has shape (axes, ticks), padded with infinity. `service_s`, `profile` (its index) and `executed` have
+    shape (lanes, cells, max_batch + 1), `strides` turns coordinates into a cell. `change_s` (2,) is what
+    another size and another profile cost, `changed` (2,) how often they were charged. `lane` (lanes,
+    LANE_COLUMNS), `wake_s` and `slept_s` (lanes,): when the batcher's thread wakes up, and since when it
+    sleeps on an empty queue; `ring` (lanes, payloads, PAYLOAD_COLUMNS), `context` (contexts,
+    CONTEXT_COLUMNS), `remaining_s` (contexts,). `rates` (contexts + 1,) is the GPU's total rate by executions
+    in flight. `preferred` and `next_preferred` (max_batch + 1,) say whether a batch is preferred and which
+    one comes next.
     """
 
     arrival_s: FloatArray
@@ -81,6 +89,9 @@ class Simulation(NamedTuple):
     ticks: FloatArray
     strides: Int64Array
     service_s: NDArray[np.float64]
+    profile: NDArray[np.int64]
+    change_s: FloatArray
+    changed: Int64Array
     executed: NDArray[np.int64]
     lane: Int64Array
     wake_s: FloatArray

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from tuner.errors import TunerError
 from tuner.replay import response
 from tuner.replay.batcher import Batcher
+from tuner.replay.changes import FREE, ChangeCosts
 from tuner.replay.concurrency import SHARED, Concurrency
-from tuner.replay.response import QueueReplay, ResponseLimit
+from tuner.replay.response import Charged, QueueReplay, ResponseLimit
 from tuner.replay.running import Finished, Running
 from tuner.replay.service_time import ExecutedSizes, not_served
 from tuner.traffic.arrivals import Arrivals
@@ -44,12 +45,23 @@ class Service:
     """Service times in ms, shape (lanes, cells, max_batch + 1), over `sizes`.
 
     A lane is a model of its own with its own queue. `lane_of_size`, shape (distinct sizes of the arrivals,),
-    is where the client sends each size; None where there is one lane.
+    is where the client sends each size; None where there is one lane. `profile_index`, of the shape of the
+    service times, is the profile that serves each entry; None where each lane has one. What `changes` cost
+    comes on top, by what the execution's own context executed before.
     """
 
     sizes: ExecutedSizes
     latency_ms: NDArray[np.float64]
     lane_of_size: Int64Array | None = None
+    profile_index: NDArray[np.int64] | None = None
+    changes: ChangeCosts = FREE
+
+    def __post_init__(self) -> None:
+        if self.profile_index is not None and self.profile_index.shape != self.latency_ms.shape:
+            raise TunerError(
+                f"profile indices have shape {self.profile_index.shape}; that of the service times, "
+                f"{self.latency_ms.shape}, is accepted"
+            )
 
 
 def replay(
@@ -74,11 +86,12 @@ def replay(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Played:
-    """A segment's requests, its stretches and how often each entry of the service table was executed."""
+    """A segment's requests and stretches, executions by entry of the service table, and charged changes."""
 
     done: Finished
     parts: list[response.Part]
     executed: Int64Array
+    changed: Int64Array
 
 
 def _check_batches(arrivals: Arrivals, service: Service, server: Server) -> None:
@@ -102,7 +115,7 @@ def _segment(
     start, stop = rows
     arrival_s = arrivals.arrival_s[start:stop] / load
     size_rows = arrivals.size_rows[start:stop]
-    running = Running(arrivals, service.sizes, service.latency_ms, server)
+    running = Running(arrivals, service, server)
     lanes = None if service.lane_of_size is None else service.lane_of_size[size_rows]
     running.load(arrival_s, size_rows, lanes)
     bounds = np.linspace(0, stop - start, PARTS + 1).astype(int)
@@ -121,7 +134,7 @@ def _segment(
         length = end - (ends[i - 1] if i else float(arrival_s[0]))
         share = (busy[i + 1] - busy[i]) / length if length > 0 else 1.0
         stretches.append(response.Part(share, float(waiting[bounds[i] : bounds[i + 1]].mean())))
-    return _Played(done, stretches, running.executed)
+    return _Played(done, stretches, running.executed, running.changed)
 
 
 def _refuse(sizes: ExecutedSizes, latency_ms: FloatArray, executed: Int64Array) -> None:
@@ -162,7 +175,15 @@ def _summary(
         queue_lengths=response.queue_lengths(finished[0].arrival_s, finished[0].start_s),
         is_overloaded=overloaded,
         exceedance=response.exceedance(answered, limit.limit_ms) if limit else (),
+        charged=_charged(service.changes, played, histogram.request_count),
     )
+
+
+def _charged(changes: ChangeCosts, played: list[_Played], executions: int) -> Charged | None:
+    if changes.are_free:
+        return None
+    of_size, of_profile = np.sum([p.changed for p in played], axis=0).tolist()
+    return Charged(changes, of_size / executions, of_profile / executions)
 
 
 def executed_histogram(sizes: ExecutedSizes, executed: Int64Array) -> SizeHistogram:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.errors import TunerError
+from tuner.replay.changes import ChangeCosts
 from tuner.traffic.histogram import SizeHistogram
 
 FloatArray = NDArray[np.float64]
@@ -34,6 +35,25 @@ class ResponseLimit:
         return f"response_p{f'{self.percent:g}'.replace('.', '')}<={self.limit_ms:g}ms"
 
 
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """What changes cost, and the shares of all executions that were charged one.
+
+    An execution changes the profile, or else the size, against the one before it on its context; the first
+    of a context changes nothing.
+    """
+
+    costs: ChangeCosts
+    size_share: float
+    profile_share: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.costs.size_ms:.4g} ms after another size ({self.size_share:.1%} of the executions), "
+            f"{self.costs.profile_ms:.4g} ms after another profile ({self.profile_share:.1%})"
+        )
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class QueueReplay:
     """What came out of one replay.
@@ -44,6 +64,7 @@ class QueueReplay:
     which something executes. `executed` counts executions by size. `padding_ratio` is the work executed
     beyond what was asked for, as a share of the latter. `queue_lengths` are requests waiting at evenly
     spread times. `exceedance` are the shares of requests over the limit in consecutive parts of the log.
+    `charged` is None where changes of size and profile cost nothing.
     """
 
     request_count: int
@@ -61,6 +82,7 @@ class QueueReplay:
     queue_lengths: tuple[int, ...]
     is_overloaded: bool
     exceedance: tuple[float, ...] = ()
+    charged: Charged | None = None
 
 
 def percentiles_ms(

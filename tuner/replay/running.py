@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from tuner.replay import queue_state as at
 from tuner.replay.batcher import UNLIKE_SHAPES, Batcher
+from tuner.replay.changes import ChangeCosts
 from tuner.replay.queue_state import Simulation
 from tuner.replay.service_time import ExecutedSizes
 from tuner.traffic.arrivals import Arrivals
 
 if TYPE_CHECKING:
-    from tuner.replay.queueing import Server
+    from tuner.replay.queueing import Server, Service
 
 FloatArray = NDArray[np.float64]
 Int64Array = NDArray[np.int64]
@@ -38,17 +39,15 @@ class Running:
     are not finished stay.
     """
 
-    def __init__(
-        self, arrivals: Arrivals, sizes: ExecutedSizes, latency_ms: NDArray[np.float64], server: Server
-    ) -> None:
+    def __init__(self, arrivals: Arrivals, service: Service, server: Server) -> None:
         from tuner.replay.queue_kernel import (
             advance,  # compiles on the first call ever, then is read from disk
         )
 
         self._advance = advance
-        shapes = _shapes(arrivals, sizes)
+        shapes = _shapes(arrivals, service.sizes)
         self._shape_of_size, self._batch_of_size = shapes.shape_of_size, shapes.batch_of_size
-        self.sim = _empty(shapes, sizes, latency_ms, server)
+        self.sim = _empty(shapes, service, server)
         self._order: Int64Array | None = None
 
     def busy_s(self, until_s: float | None = None) -> float:
@@ -64,6 +63,11 @@ class Running:
     @property
     def executed(self) -> Int64Array:
         return self.sim.executed
+
+    @property
+    def changed(self) -> Int64Array:
+        """Executions that were charged: after another size, and after another profile."""
+        return self.sim.changed
 
     def load(self, arrival_s: FloatArray, size_rows: Int64Array, lanes: Int64Array | None = None) -> None:
         """Add requests after all those known so far; several lanes can only be loaded at once."""
@@ -147,9 +151,8 @@ def _shapes(arrivals: Arrivals, sizes: ExecutedSizes) -> _Shapes:
     return _Shapes(shape_of_size.reshape(-1).astype(np.int64), batch, coordinates, others.astype(np.float64))
 
 
-def _empty(
-    shapes: _Shapes, sizes: ExecutedSizes, latency_ms: NDArray[np.float64], server: Server
-) -> Simulation:
+def _empty(shapes: _Shapes, service: Service, server: Server) -> Simulation:
+    sizes, latency_ms, changes = service.sizes, service.latency_ms, service.changes
     lanes, contexts = len(latency_ms), server.contexts
     lane = np.zeros((lanes, at.LANE_COLUMNS), dtype=np.int64)
     lane[:, at.CONTEXT_FIRST] = np.arange(lanes) * contexts
@@ -171,7 +174,10 @@ def _empty(
         lengths=shapes.lengths,
         ticks=ticks,
         strides=sizes.strides,
-        service_s=np.ascontiguousarray(latency_ms) / 1000,
+        service_s=np.where(np.isfinite(latency_ms), latency_ms, np.nan) / 1000,
+        profile=_profiles(service),
+        change_s=np.array([changes.size_ms, changes.profile_ms]) / 1000,
+        changed=np.zeros(2, dtype=np.int64),
         executed=np.zeros(latency_ms.shape, dtype=np.int64),
         lane=lane,
         wake_s=np.full(lanes, np.inf),
@@ -181,18 +187,28 @@ def _empty(
         remaining_s=np.full(lanes * contexts, np.inf),
         rates=np.array(rates),
         gpu=gpu,
-        settings=_settings(server.batcher),
+        settings=_settings(server.batcher, changes),
         delay_s=server.batcher.max_queue_delay_microseconds / 1e6,
         preferred=preferred,
         next_preferred=following,
     )
 
 
-def _settings(batcher: Batcher) -> Int64Array:
+def _profiles(service: Service) -> NDArray[np.int64]:
+    """The profile of every entry of the service table; nobody looks where changes are free."""
+    if service.changes.are_free:
+        return np.zeros((1, 1, 1), dtype=np.int64)
+    if service.profile_index is None:
+        return np.zeros(service.latency_ms.shape, dtype=np.int64)
+    return np.ascontiguousarray(service.profile_index, dtype=np.int64)
+
+
+def _settings(batcher: Batcher, changes: ChangeCosts) -> Int64Array:
     kind = 0 if batcher.kind == "fifo" else 1
     unlike = UNLIKE_SHAPES.index(batcher.unlike_shapes)
     largest = max(batcher.effective_preferred)
-    return np.array([kind, batcher.max_batch, largest, unlike], dtype=np.int64)
+    charges = 0 if changes.are_free else 1
+    return np.array([kind, batcher.max_batch, largest, unlike, charges], dtype=np.int64)
 
 
 def _preferred(batcher: Batcher) -> tuple[NDArray[np.bool_], Int64Array]:

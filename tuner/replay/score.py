@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from tuner.errors import TunerError
 from tuner.measurements.curve import Curve
+from tuner.replay.changes import FREE, ChangeCosts
 from tuner.replay.objective import Load, load_of, objective_named
 from tuner.replay.slo import RESOURCES, Slo
 from tuner.traffic.histogram import SizeHistogram
@@ -43,7 +45,8 @@ def latency_table(curves: Sequence[Curve], histogram: SizeHistogram) -> LatencyT
 class Score:
     """What a profile set costs on traffic; all times in ms, less is better for `value`.
 
-    `value` is the objective. `gpu_time_ms` is GPU time per request, the service percentiles are over
+    All of them include what changes of size and of profile cost, as far as that is known. `value` is the
+    objective. `gpu_time_ms` is GPU time per request, the service percentiles are over
     requests, the throughputs are those of one GPU that is always busy. `interpolated_share` is the share of
     requests whose latency was interpolated between measured sizes.
     """
@@ -61,13 +64,21 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """The traffic to score by and how: which sizes weigh what, under which objective and limits."""
+    """The traffic to score by and how: which sizes weigh what, under which objective and limits.
+
+    `changes` is what requests are charged for coming after another size or profile.
+    """
 
     histogram: SizeHistogram
     requests: FloatArray
     objective: str = "gpu_time"
     weight: str = "requests"
     slos: tuple[Slo, ...] = ()
+    changes: ChangeCosts = FREE
+
+    def charging(self, changes: ChangeCosts) -> Judge:
+        """The same judge under other costs of changes."""
+        return dataclasses.replace(self, changes=changes)
 
     @property
     def load(self) -> Load:
@@ -77,6 +88,28 @@ class Judge:
     def service_slos(self) -> tuple[Slo, ...]:
         """The limits that latencies have to keep; the others are about resources."""
         return tuple(slo for slo in self.slos if slo.metric not in RESOURCES)
+
+    @property
+    def shares(self) -> FloatArray:
+        """The share of each size among all inferences, shape (distinct,)."""
+        return np.asarray(self.histogram.counts / self.histogram.counts.sum())
+
+    def served_ms(self, latency_ms: FloatArray, profile_index: NDArray[np.int64]) -> FloatArray | None:
+        """What each size takes where profile `profile_index[i]` serves size i, charges for changes included.
+
+        `latency_ms` has shape (profiles, distinct), the result (distinct,); None where a size is not served.
+        """
+        served = latency_ms[profile_index, np.arange(len(profile_index))]
+        if (profile_index < 0).any() or not np.isfinite(served).all():
+            return None
+        if self.changes.are_free:
+            return np.asarray(served)
+        return np.asarray(served + self.changes.charges(self.shares, profile_index))
+
+    def best_served_ms(self, latency_ms: FloatArray) -> FloatArray | None:
+        """The same under routing `best`: the least latency serves, the first of those that are equal."""
+        able = np.where(np.isfinite(latency_ms), latency_ms, np.inf)
+        return self.served_ms(able, able.argmin(axis=0))
 
     def value(self, latency_ms: FloatArray) -> float:
         """The objective for one latency per size, shape (distinct,)."""
@@ -100,14 +133,13 @@ class Judge:
 
     def score(self, table: LatencyTable, profile_index: NDArray[np.int64]) -> Score:
         """The score when profile `profile_index[i]` serves size i; every size has to be served."""
-        columns = np.arange(len(self.histogram))
-        latency_ms = table.latency_ms[profile_index, columns]
-        if len(columns) == 0 or (profile_index < 0).any() or not np.isfinite(latency_ms).all():
+        latency_ms = self.served_ms(table.latency_ms, profile_index)
+        if latency_ms is None or len(latency_ms) == 0:
             raise TunerError("cannot score a profile set on sizes that it does not serve")
         load = self.load
         gpu_ms = float(latency_ms @ load.inferences)
         p50, p90, p99 = weighted_percentiles(latency_ms, load.requests, (50, 90, 99))
-        between = table.interpolated[profile_index, columns]
+        between = table.interpolated[profile_index, np.arange(len(profile_index))]
         return Score(
             objective=self.objective,
             value=self.value(latency_ms),

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tuner.recommendation.batched import Batching, ServedBy
-from tuner.replay.response import ResponseLimit
+from tuner.replay.response import QueueReplay, ResponseLimit
 from tuner.report.look import LOUD, UNKNOWN, plain_table
 
 
@@ -64,6 +64,12 @@ def _ms(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:.4g}"
 
 
+def charged_lines(played: QueueReplay) -> Iterator[str]:
+    """What changes cost and how often there were any; nothing where they are free."""
+    if played.charged is not None:
+        yield f"charged by order on each context: {played.charged}"
+
+
 def sentences(batching: Batching) -> Iterator[str]:
     """How the set came to fit its batches, and how the replay compares with the log."""
     yield f"recommended: {batching.chosen.name}, {batching.chosen.batcher}"
@@ -71,6 +77,7 @@ def sentences(batching: Batching) -> Iterator[str]:
         f"profiles and batches {'settled' if batching.outcome == 'converged' else 'took turns'} after "
         f"{batching.iterations} replays; {batching.trial_count} batchers tried for {batching.objective}"
     )
+    yield from charged_lines(batching.chosen.replay)
     if batching.calibration is None:
         yield "calibration: the log has no response times of a deployed set to compare the replay with"
         return

@@ -59,12 +59,23 @@ def _sentences(batching: Json) -> Iterator[str]:
     yield f"Requests arrive as logged, at {batching['load']:g} times the logged rate{arriving}."
     if batching["replay"]["overloaded"]:
         yield "The load is beyond capacity: the queue grows as long as the log lasts; no percentile is told."
+    yield from _charged(batching["replay"])
     fixed = batching["fixed_point"]
     yield (
         f"The profiles fit the batches that the batcher makes of them: {fixed['outcome']} after "
         f"{fixed['iterations']} rounds, {fixed['batchers_tried']} batchers tried."
     )
     yield from batching.get("notes") or ()
+
+
+def _charged(replay: Json) -> Iterator[str]:
+    found = replay.get("changes")
+    if found:
+        yield (
+            f"An execution takes {found['size_ms']:.4g} ms longer after another size on its context "
+            f"({percent(found['size_share'])} of the executions), {found['profile_ms']:.4g} ms after another "
+            f"profile ({percent(found['profile_share'])})."
+        )
 
 
 def servers_table(servers: Sequence[Json], document: Json) -> Table:

@@ -64,8 +64,8 @@ def _about_builds(evidence: Json) -> Iterator[str]:
     attempts = (confirmation or {}).get("attempts") or ()
     if len(attempts) > 1:
         yield (
-            f"{len(attempts)} sets were built as one engine: where one came out otherwise than predicted, "
-            "the choice was made again with its times."
+            f"{len(attempts)} sets were built as one engine: where one came out otherwise than predicted, or "
+            "told what a change of profile costs, the choice was made again with that."
         )
 
 

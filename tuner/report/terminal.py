@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from tuner.recommendation.document import gain_over
-from tuner.recommendation.recommendation import Evaluated, Recommendation
+from tuner.recommendation.recommendation import Evaluated, Evidence, Recommendation
+from tuner.replay.changes import changes_of
 from tuner.replay.score import Score
 from tuner.report.explained import explanation_view, front_table
 from tuner.report.look import (
@@ -125,6 +126,15 @@ def count_table(recommendation: Recommendation) -> Table:
     return table
 
 
+def _charges(evidence: Evidence) -> Iterator[Text]:
+    changes = changes_of(evidence.facts)
+    if not changes.are_free:
+        yield Text(
+            f"charged in every score: {changes.size_ms:.4g} ms where the request before had another size, "
+            f"{changes.profile_ms:.4g} ms where it had another profile (requests in random order)"
+        )
+
+
 def sentences(recommendation: Recommendation) -> Iterator[Text]:
     """Decision, traffic and the gap to the holdout."""
     decision = f"decision: {recommendation.decision} ({recommendation.reason})"
@@ -145,6 +155,7 @@ def sentences(recommendation: Recommendation) -> Iterator[Text]:
         left = "" if gap is None else f"; a further build would gain {gap:.2%} on average"
         count = recommendation.evidence.trial_count
         yield Text(f"search: {count} profiles, {recommendation.evidence.stopped}{left}")
+        yield from _charges(recommendation.evidence)
     tune, holdout = recommendation.chosen.tune, recommendation.chosen.holdout
     if tune is not None and holdout is not None:
         gap = holdout.value / tune.value - 1

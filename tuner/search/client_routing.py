@@ -35,11 +35,14 @@ def lanes_of(
 def split_service(
     cells: ProfileCells, rows: Sequence[int], executed: NDArray[np.int64], arrivals: Arrivals
 ) -> Service:
-    """Service times of a lane for each profile, with the lane of every size that arrives."""
+    """Service times of a lane for each profile, with the lane of every size that arrives.
+
+    The contexts of a lane never change their profile, but change sizes.
+    """
     lanes = np.zeros(len(arrivals.sizes), dtype=np.int64)
     occurring = arrivals.occurring
     lanes[occurring] = lanes_of(cells, rows, executed, arrivals.sizes[occurring])
-    return Service(cells.sizes, cells.latency_ms[list(rows)], lanes)
+    return Service(cells.sizes, cells.latency_ms[list(rows)], lanes, changes=cells.changes)
 
 
 def is_split(service: Service, arrivals: Arrivals) -> bool:

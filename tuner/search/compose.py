@@ -3,6 +3,10 @@
 A set's latencies are the least of its profiles' at each size. Every objective and every limit here can
 only fall when one more profile joins, so the best that a part of a set may still become is bounded by
 adding all profiles that are left: what cannot beat the best set known is not followed.
+
+Where a judge charges for changes, every set pays the least charge, which is part of the bound. What a set
+pays beyond it, for changes of profile, is added to whole sets; of a part of a set one of its profiles serves
+most, and requests that it cannot serve pay for the change.
 """
 
 from __future__ import annotations
@@ -110,7 +114,9 @@ class _Branches:
     """One branch and bound: rows in the order of how good they are alone, sets in that order."""
 
     def __init__(self, table: LatencyTable, judge: Judge, count: int, resources: Resources) -> None:
-        self.latency = np.where(np.isfinite(table.latency_ms), table.latency_ms, np.inf)
+        self.shares, self.changes = judge.shares, judge.changes
+        able = np.where(np.isfinite(table.latency_ms), table.latency_ms, np.inf)
+        self.latency = able + self.changes.least(self.shares)
         self.judge = judge
         self.count = count
         self.resources = resources
@@ -118,6 +124,7 @@ class _Branches:
         self.best: ComposedSet | None = None
         self.best_worth = math.inf
         self.entries = 0
+        self.dearer_ms = self.changes.profile_ms - self.changes.size_ms
         self.price = 1 if judge.objective == "gpu_time" and not judge.service_slos else SORT_PRICE
         self.order = [int(row) for row in np.argsort(self.worth(self.latency), kind="stable")]
         self._place_in_order()
@@ -128,7 +135,10 @@ class _Branches:
         return self.entries > ENTRY_LIMIT
 
     def worth(self, latency: FloatArray) -> FloatArray:
-        """What sets with latencies (sets, sizes) are compared by; infinite where a size is unserved."""
+        """What sets with latencies (sets, sizes) are compared by; infinite where a size is unserved.
+
+        For latencies without what a set pays beyond the least, a lower bound of it.
+        """
         served = np.isfinite(latency).all(axis=-1)
         result = np.full(latency.shape[:-1], np.inf)
         if served.any():
@@ -159,7 +169,7 @@ class _Branches:
 
     def _best_beside(self, others: Sequence[int]) -> int:
         beside = np.minimum(self.latency, self._least(others)) if others else self.latency
-        worth = self.worth(beside)
+        worth = self.worth(self._charged(beside, others, range(len(self.latency))))
         worth[list(others)] = np.inf
         if not np.isfinite(worth).any():  # nothing serves every size yet: take what serves most
             served = np.where(np.isfinite(beside), 1.0, 0.0) @ self.mean
@@ -170,13 +180,32 @@ class _Branches:
     def _least(self, rows: Sequence[int]) -> FloatArray:
         return np.asarray(self.latency[list(rows)].min(axis=0))
 
+    def _charged(self, beside: FloatArray, rows: Sequence[int], last: Sequence[int]) -> FloatArray:
+        """Latencies of sets of all the rows and one of `last` each, with what they pay beyond the least.
+
+        `beside` has them without, shape (last, sizes).
+        """
+        if not rows or self.dearer_ms == 0:
+            return beside
+        fixed = np.array(sorted(rows))
+        among = self.latency[fixed].argmin(axis=0)
+        server, least = fixed[among], self.latency[fixed].min(axis=0)
+        added, row = self.latency[list(last)], np.array(last)[:, None]
+        is_added = (added < least) | ((added == least) & (row < server))
+        return beside + self.changes.beyond_least(self.shares, np.where(is_added, len(fixed), among))
+
+    def whole(self, rows: Sequence[int]) -> FloatArray:
+        """The latencies of one set, charges included, shape (sizes,); infinite where a size is unserved."""
+        ordered = sorted(rows)
+        return np.asarray(self._charged(self._least(ordered)[None], ordered[:-1], ordered[-1:])[0])
+
     def follow(self, fixed: tuple[int, ...]) -> None:
         """Look at every set that holds the fixed rows, as far as it may be better than the best known."""
         if set(fixed) <= set(self.greedy):
-            self._offer(self.greedy, float(self.worth(self._least(self.greedy)[None])[0]))
+            self._offer(self.greedy, float(self.worth(self.whole(self.greedy)[None])[0]))
         start = self._least(fixed) if fixed else np.full(self.latency.shape[1], np.inf)
         if len(fixed) == self.count:
-            self._offer(fixed, float(self.worth(start[None])[0]))
+            self._offer(fixed, float(self.worth(self.whole(fixed)[None])[0]))
             return
         self._extend(fixed, start, 0)
 
@@ -189,15 +218,42 @@ class _Branches:
             row = self.order[at]
             if row in rows or self.is_cut_short:
                 continue
-            if self.worth(np.minimum(least, self.rest[at])[None])[0] >= self.best_worth:
+            if self._bound(rows, least, at) >= self.best_worth:
                 return  # the rows further on leave even less
             self._extend((*rows, row), np.minimum(least, self.latency[row]), at + 1)
+
+    def _bound(self, rows: Sequence[int], least: FloatArray, place: int) -> float:
+        """What every set is worth at least that holds the rows, and else rows from a place on.
+
+        `least` are the least latencies of the rows, shape (sizes,).
+        """
+        low = np.minimum(least, self.rest[place])
+        plain = float(self.worth(low[None])[0])
+        if self.dearer_ms == 0 or plain >= self.best_worth:
+            return plain
+        # The profile that serves most serves no size at which a row is faster. Any other has half of the
+        # inferences at most, so its own come after another profile half of the time or more. With shares p
+        # all pay 1 - sum(p^2) >= 1 - max(p) together: in the mean as if each of the others always paid.
+        most = self.latency[[*rows, *self.order[place:]]]
+        elsewhere = low + self.dearer_ms * (1.0 if self._is_mean_of_inferences else 0.5)
+        served = np.where(most <= least, np.minimum(most, elsewhere), elsewhere)
+        return float(self.worth(served).min())
+
+    @property
+    def _is_mean_of_inferences(self) -> bool:
+        judge = self.judge
+        return judge.objective == "gpu_time" and judge.weight == "requests" and not judge.service_slos
 
     def _finish(self, rows: tuple[int, ...], least: FloatArray, place: int) -> None:
         last = [row for row in self.order[place:] if row not in rows]
         if not last:
             return
-        worth = self.worth(np.minimum(self.latency[last], least))
+        beside = np.minimum(self.latency[last], least)
+        worth = self.worth(beside)
+        if rows and self.dearer_ms > 0:
+            last = [row for row, bound in zip(last, worth, strict=True) if bound < self.best_worth]
+            beside = beside[worth < self.best_worth]
+            worth = self.worth(self._charged(beside, rows, last))
         for at in np.argsort(worth, kind="stable"):
             if worth[at] >= self.best_worth or not self._offer((*rows, last[at]), float(worth[at])):
                 return
@@ -206,16 +262,19 @@ class _Branches:
         """Take the set if it is the best so far; True where a worse one of the same rows may still be."""
         overrun = self.resources.overrun(rows, self.judge)
         if worth + BROKEN * overrun < self.best_worth and math.isfinite(worth):
-            least = self._least(rows)
-            overrun = max(overrun, float(self.judge.overruns(least)))
+            whole = self.whole(rows)
+            overrun = max(overrun, float(self.judge.overruns(whole)))
             self.best_worth = worth + BROKEN * self.resources.overrun(rows, self.judge)
-            self.best = ComposedSet(tuple(sorted(rows)), self.judge.value(least), overrun)
+            self.best = ComposedSet(tuple(sorted(rows)), self.judge.value(whole), overrun)
         return overrun > 0
 
 
 def _by_solver(search: _Branches, known: ComposedSet) -> ComposedSet:
-    """Past the limit of enumeration: the set of the solver, or the known one if that is better."""
+    """Past the limit of enumeration: the set of the solver, or the known one if that is better.
+
+    The solver charges every set the least for changes, so that its bound is one of charged sets too.
+    """
     rows, bound = median_by_solver(search.latency, search.mean, search.count)
-    value = search.judge.value(search.latency[list(rows)].min(axis=0)) if rows else math.inf
+    value = search.judge.value(search.whole(rows)) if rows else math.inf
     best = ComposedSet(rows, value) if value < known.value else known
     return dataclasses.replace(best, gap=max(0.0, 1 - bound / best.value) if bound == bound else math.nan)

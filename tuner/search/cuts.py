@@ -60,11 +60,11 @@ def best_boxes(
     latency_ms: FloatArray,
     opts: NDArray[np.int64],
     cuts: Cuts,
-    *limits: float,
+    max_profiles: int,
 ) -> list[Ranged]:
-    """Nested boxes, the smallest first; one result for each number of profiles from 2 up.
+    """Nested boxes, the smallest first; one result for each number of profiles from 2 to the largest.
 
-    `limits` are the largest number of profiles and the cost of a switch in ms.
+    `latency_ms`, shape (profiles, sizes), includes the least that every set is charged for changes.
     """
     corners = cuts.corners()
     upper = np.array([corner.values for corner in corners], dtype=np.int64)
@@ -76,9 +76,8 @@ def best_boxes(
     def ranged(chain: list[tuple[int, int]]) -> Ranged:
         return [(row, cuts.smallest, corners[at]) for row, at in chain]
 
-    return [
-        ranged(chain) for chain in _best_chains(judge, latency_ms, _Family(inside, fits, nested), *limits)
-    ]
+    family = _Family(inside, fits, nested)
+    return [ranged(chain) for chain in _best_chains(judge, latency_ms, family, max_profiles)]
 
 
 def best_slabs(
@@ -86,7 +85,7 @@ def best_slabs(
     latency_ms: FloatArray,
     opts: NDArray[np.int64],
     cuts: Cuts,
-    *limits: float,
+    max_profiles: int,
 ) -> list[Ranged]:
     """Each profile with a range of one axis to itself, whole in the others; for each axis and number."""
     found = []
@@ -98,7 +97,7 @@ def best_slabs(
         fits[:, -1] = True
         nested = ends[:, None] < ends[None]
         family = _Family(inside, fits, nested, starts=opts[:, None, place] > ends[None])
-        for chain in _best_chains(judge, latency_ms, family, *limits):
+        for chain in _best_chains(judge, latency_ms, family, max_profiles):
             ranged: Ranged = []
             low = cuts.smallest[axis]
             for row, at in chain:
@@ -123,27 +122,31 @@ class _Family:
 
 
 def _best_chains(
-    judge: Judge, latency_ms: FloatArray, family: _Family, max_profiles: float, switch_ms: float
+    judge: Judge, latency_ms: FloatArray, family: _Family, max_profiles: int
 ) -> Iterator[list[tuple[int, int]]]:
-    """The best chain of (profile, cut) for each number of profiles from 2 to the largest."""
+    """The best chain of (profile, cut) for each number of profiles from 2 to the largest.
+
+    A percentile is judged without what a change of profile costs beyond one of size.
+    """
     weights = judge.load.weights
-    share = family.inside @ (judge.histogram.counts / judge.histogram.counts.sum())
+    share = family.inside @ judge.shares
     if judge.objective == "gpu_time":
         cost = np.where(np.isfinite(latency_ms), latency_ms, 1e9) * judge.load.mean_weights
-        scale = float(judge.load.mean_weights.sum())
-        for count in range(2, int(max_profiles) + 1):
-            yield from _chains(_Costs(cost, family, share, switch_ms * scale), count)
+        dearer_ms = judge.changes.profile_ms - judge.changes.size_ms
+        switch = dearer_ms * (family.inside @ judge.load.mean_weights)
+        for count in range(2, max_profiles + 1):
+            yield from _chains(_Costs(cost, family, share, switch), count)
         return
     percent = float(judge.objective.removeprefix("service_p"))
     allowed = (1 - percent / 100) * weights.sum() * (1 + 1e-12)
     limits = np.unique(latency_ms[np.isfinite(latency_ms)])
-    for count in range(2, int(max_profiles) + 1):
+    for count in range(2, max_profiles + 1):
         low, high = 0, len(limits) - 1
         chain: list[tuple[int, int]] | None = None
         while low <= high:
             middle = (low + high) // 2
             late = np.asarray((latency_ms > limits[middle]) * weights)
-            found = _best(_Costs(late, family, share, 0.0), count)
+            found = _best(_Costs(late, family, share, np.zeros(len(share))), count)
             if found is not None and found[0] <= allowed:
                 chain, high = found[1], middle - 1
             else:
@@ -154,12 +157,16 @@ def _best_chains(
 
 @dataclass(frozen=True, slots=True)
 class _Costs:
-    """Cost of each profile at each size, shape (profiles, sizes), over a family of cuts."""
+    """Cost of each profile at each size, shape (profiles, sizes), over a family of cuts.
+
+    Of each cut, shape (cuts,): `share` of the inferences inside, and `switch`, what those inside would cost
+    more if each came after another profile.
+    """
 
     cost: FloatArray
     family: _Family
     share: FloatArray
-    switch: float
+    switch: FloatArray
 
 
 def _chains(costs: _Costs, count: int) -> Iterator[list[tuple[int, int]]]:
@@ -181,9 +188,9 @@ def _best(costs: _Costs, count: int) -> tuple[float, list[tuple[int, int]]] | No
         if family.starts is not None:
             able = np.where(family.starts[:, i][:, None], able, np.inf)
         server[i] = able.argmin(axis=0)
-        ring = costs.share - costs.share[i]
-        between[i] = np.where(family.nested[i], able.min(axis=0) + costs.switch * ring * (1 - ring), np.inf)
-    total = up_to.min(axis=0) + costs.switch * costs.share * (1 - costs.share)
+        switch = (costs.switch - costs.switch[i]) * (1 - (costs.share - costs.share[i]))
+        between[i] = np.where(family.nested[i], able.min(axis=0) + switch, np.inf)
+    total = up_to.min(axis=0) + costs.switch * (1 - costs.share)
     first = up_to.argmin(axis=0)
     steps: list[NDArray[np.int64]] = []
     for _ in range(count - 1):

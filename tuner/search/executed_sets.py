@@ -14,6 +14,8 @@ from tuner.measurements.curve import Curve
 from tuner.model import Model
 from tuner.profiles.profile import ProfileSet
 from tuner.profiles.routing import opt_distances
+from tuner.replay.changes import FREE, ChangeCosts
+from tuner.replay.queueing import Service
 from tuner.replay.service_time import ExecutedSizes, latency_cells
 
 FloatArray = NDArray[np.float64]
@@ -30,13 +32,14 @@ class ProfileCells:
 
     Of shape (profiles, cells, max_batch + 1), NaN where a profile has no time. `distances`, of that shape,
     is what `nearest_opt` compares; None stands for the routing `best`. Rows are in the order of the opts,
-    as the profiles of an engine would be.
+    as the profiles of an engine would be. `changes` are what replays of these profiles charge.
     """
 
     sizes: ExecutedSizes
     profiles: ProfileSet
     latency_ms: NDArray[np.float64]
     distances: NDArray[np.float64] | None
+    changes: ChangeCosts = FREE
 
     @property
     def routing(self) -> str:
@@ -47,20 +50,26 @@ class ProfileCells:
         chosen = list(rows)
         profiles = ProfileSet(tuple(self.profiles.profiles[row] for row in chosen))
         distances = None if self.distances is None else self.distances[chosen]
-        return ProfileCells(self.sizes, profiles, self.latency_ms[chosen], distances)
+        return ProfileCells(self.sizes, profiles, self.latency_ms[chosen], distances, self.changes)
 
     def largest_batch(self) -> int:
         """The largest batch up to which some profile serves every cell; 0 where there is none."""
         served = np.asarray(np.isfinite(self.latency_ms[:, :, 1:]).any(axis=0).all(axis=0))
         return int(served.size if served.all() else served.argmin())
 
-    def served(self, rows: Sequence[int]) -> NDArray[np.float64]:
-        """Latency under the routing of a set's profiles, shape (cells, max_batch + 1)."""
+    def service(self, rows: Sequence[int]) -> Service:
+        """Service times of a set's profiles in one model, under the routing that the server has."""
         latency = self.latency_ms[list(rows)]
         if self.distances is None:
-            return np.asarray(np.where(np.isnan(latency), np.inf, latency).min(axis=0))
-        index = self._nearest(np.array([list(rows)]))[0]
-        return np.asarray(np.take_along_axis(latency, index[None], axis=0)[0])
+            index = np.where(np.isnan(latency), np.inf, latency).argmin(axis=0)
+        else:
+            index = self._nearest(np.array([list(rows)]))[0]
+        return Service(
+            self.sizes,
+            np.take_along_axis(latency, index[None], axis=0),
+            profile_index=index[None] if len(latency) > 1 else None,
+            changes=self.changes,
+        )
 
     def _nearest(self, sets: Int64Array) -> NDArray[np.intp]:
         """Place in its set of the profile that serves each size, shape (sets, cells, max_batch + 1)."""
@@ -71,7 +80,8 @@ class ProfileCells:
     def at(self, used: NDArray[np.bool_]) -> ProfileCells:
         """The same profiles at some sizes only, as one cell with as many batches; to compare sets by."""
         distances = None if self.distances is None else self.distances[:, used][:, None]
-        return ProfileCells(self.sizes, self.profiles, self.latency_ms[:, used][:, None], distances)
+        latency_ms = self.latency_ms[:, used][:, None]
+        return ProfileCells(self.sizes, self.profiles, latency_ms, distances, self.changes)
 
     def values(self, sets: Int64Array, weights: FloatArray) -> FloatArray:
         """Weighted latency of each set (sets, profiles in it); infinite where a size is not served."""
@@ -84,7 +94,12 @@ class ProfileCells:
 
 
 def profile_cells(
-    sizes: ExecutedSizes, curves: Sequence[Curve], model: Model, *, nearest_opt: bool
+    sizes: ExecutedSizes,
+    curves: Sequence[Curve],
+    model: Model,
+    *,
+    nearest_opt: bool,
+    changes: ChangeCosts = FREE,
 ) -> ProfileCells:
     """The table of measured profiles; curves are put in the order of their opts."""
     ordered = sorted(curves, key=lambda curve: (curve.profile.opt.work, curve.profile.opt.values))
@@ -94,7 +109,7 @@ def profile_cells(
         opts = np.array([profile.opt.values for profile in profiles], dtype=np.int64)
         rows = opt_distances(opts, sizes.rows(), profiles.axes, model)
         distances = np.stack([sizes.table(row) for row in rows])
-    return ProfileCells(sizes, profiles, latency_cells(sizes, ordered), distances)
+    return ProfileCells(sizes, profiles, latency_cells(sizes, ordered), distances, changes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def judge(
     problem: BatchingProblem, server: Server, rows: tuple[int, ...], service: Service | None = None
 ) -> Judged:
     """Replay the arrivals on a set: in one model, or as `service` says."""
-    service = service or Service(problem.cells.sizes, problem.cells.served(rows)[None])
+    service = service or problem.cells.service(rows)
     found, load = None, problem.load
     if problem.objective == "capacity" and problem.limit is not None:
         found = capacity(problem.arrivals, service, server, problem.limit, with_interval=False)

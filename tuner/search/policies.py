@@ -9,7 +9,8 @@ Where a policy picks by range, ranges are variables, drawn from cuts of the traf
 
 Both families are searched exactly by dynamic programming over all cuts and profiles. For a percentile the
 least limit is found by bisection under which enough traffic stays. `nearest_opt` is tried with full ranges
-too, where the opts decide. Which profile comes next is taken to be independent of the last one.
+too, where the opts decide. What changes cost is the judge's to charge, and is so in the final comparison;
+the search for ranges leaves out of percentiles what a change of profile costs beyond one of size.
 """
 
 from __future__ import annotations
@@ -60,11 +61,7 @@ class RoutedSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyProblem:
-    """What the policies choose from: curves over the whole range, traffic, how many profiles at most.
-
-    `switch_ms` is the measured cost of serving a request with another profile than the one before, 0 where
-    it was not measured.
-    """
+    """What the policies choose from: curves over the whole range, traffic, how many profiles at most."""
 
     measured: tuple[MeasuredProfile, ...]
     judge: Judge
@@ -72,12 +69,12 @@ class PolicyProblem:
     model: Model
     bounds: tuple[Size, Size]
     max_profiles: int
-    switch_ms: float = 0.0
 
     def latency_ms(self) -> FloatArray:
+        """Shape (profiles, sizes), with the least that every set is charged for changes."""
         curves = [m.curve(self.mode) for m in self.measured]
         latency = latency_table(curves, self.judge.histogram).latency_ms
-        return np.where(np.isfinite(latency), latency, np.inf)
+        return np.where(np.isfinite(latency), latency, np.inf) + self.judge.changes.least(self.judge.shares)
 
 
 def router(policy: str, profiles: ProfileSet, model: Model) -> Callable[[NDArray[np.int64]], IndexArray]:
@@ -96,11 +93,11 @@ def best_by_policy(problem: PolicyProblem) -> dict[str, RoutedSet]:
     opts = np.array([m.profile.opt.values for m in problem.measured], dtype=np.int64)
     slabs = [
         _routed("first_fit", problem, found)
-        for found in best_slabs(problem.judge, latency, opts, cuts, problem.max_profiles, problem.switch_ms)
+        for found in best_slabs(problem.judge, latency, opts, cuts, problem.max_profiles)
     ]
     boxes = [
         _routed("first_fit", problem, found)
-        for found in best_boxes(problem.judge, latency, opts, cuts, problem.max_profiles, problem.switch_ms)
+        for found in best_boxes(problem.judge, latency, opts, cuts, problem.max_profiles)
     ]
     alone = _routed("profile_zero", problem, _alone(problem, latency))
     families: Mapping[str, Sequence[RoutedSet | None]] = {
@@ -133,11 +130,12 @@ def _alone(problem: PolicyProblem, latency: FloatArray) -> Ranged:
 
 def _by_opt(problem: PolicyProblem, latency: FloatArray, opts: NDArray[np.int64]) -> list[RoutedSet | None]:
     """Sets with full ranges, whose opts alone decide under `nearest_opt`; the best of each number."""
+    judge = problem.judge
     able = np.flatnonzero(np.isfinite(latency).all(axis=1))
     if len(able) == 0:
         return []
-    ranked = able[np.argsort(problem.judge.values(latency[able]), kind="stable")]
-    distances = opt_distances(opts, problem.judge.histogram.sizes, problem.model.axes, problem.model)
+    ranked = able[np.argsort(judge.values(latency[able]), kind="stable")]
+    distances = opt_distances(opts, judge.histogram.sizes, problem.model.axes, problem.model)
     found: list[RoutedSet | None] = []
     for count in range(2, problem.max_profiles + 1):
         rows = ranked
@@ -148,7 +146,7 @@ def _by_opt(problem: PolicyProblem, latency: FloatArray, opts: NDArray[np.int64]
             by_work = tuple(sorted(chosen, key=lambda row: problem.measured[row].profile.opt.work))
             index = distances[list(by_work)].argmin(axis=0)
             served = latency[list(by_work)][index, np.arange(latency.shape[1])]
-            value = problem.judge.value(served)
+            value = judge.value(served + judge.changes.beyond_least(judge.shares, index))
             best = min(best, (value, by_work))
         if best[1]:
             found.append(_routed("nearest_opt", problem, [(row, *problem.bounds) for row in best[1]]))
@@ -177,16 +175,16 @@ def _routed(policy: str, problem: PolicyProblem, ranged: Ranged) -> RoutedSet | 
 
 
 def _under(policy: str, problem: PolicyProblem, routed: RoutedSet) -> RoutedSet:
-    """The set as the policy really routes it, with what switching costs."""
-    histogram = problem.judge.histogram
+    """The set as the policy really routes it, with what changes cost."""
+    judge, histogram = problem.judge, problem.judge.histogram
     index = router(policy, routed.profiles, problem.model)(histogram.sizes)
     latency = latency_table([m.curve(problem.mode) for m in routed.measured], histogram).latency_ms
-    served = latency[index, np.arange(len(index))]
+    served = judge.served_ms(latency, index)
     value, switches = np.inf, 0.0
-    if (index >= 0).all() and np.isfinite(served).all():
-        shares = np.bincount(index, weights=histogram.counts, minlength=len(latency)) / histogram.counts.sum()
+    if served is not None:
+        shares = np.bincount(index, weights=histogram.counts) / histogram.counts.sum()
         switches = float(1 - (shares**2).sum())
-        value = problem.judge.value(served + switches * problem.switch_ms)
+        value = judge.value(served)
     return RoutedSet(
         policy=policy,
         profiles=routed.profiles,
