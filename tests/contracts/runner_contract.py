@@ -51,6 +51,8 @@ class RunnerContract:
             assert len(timing.samples_ms[mode]) >= QUICK.min_samples
             assert min(timing.samples_ms[mode]) > 0
         assert timing.first_run_ms > 0
+        for run_ms in (timing.changed_ms, timing.again_ms):
+            assert run_ms is None or run_ms > 0
 
     def test_a_size_can_be_timed_again_after_another(
         self, runner: Runner, plan: Path, small: SizeTask

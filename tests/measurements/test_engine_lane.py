@@ -38,7 +38,10 @@ def test_time_is_that_of_the_gpu_and_not_of_the_launch() -> None:
     slow.put_size(task(1))
     times = slow.event_times(slow.enqueue, 5)
     assert all(4.9 < ms < 100 for ms in times)
-    assert slow.run() > 4.9
+    host_ms, gpu_ms = slow.run()
+    assert host_ms > 4.9
+    assert 4.9 < gpu_ms < 100
+    assert 4.9 < slow.run_again() < 100
 
 
 def test_inputs_are_filled_and_outputs_have_the_shape_of_the_size() -> None:

@@ -36,7 +36,8 @@ class PlayingRunner:
             samples_ms={Mode.ENQUEUE: STEADY_MS[width]},
             precise=frozenset({Mode.ENQUEUE}),
             first_run_ms=FIRST_MS[width],
-            steady_run_ms=5.0,
+            changed_ms=FIRST_MS[width],
+            again_ms=5.0,
         )
 
     def close(self) -> None:

@@ -62,3 +62,23 @@ def test_engines_of_different_gpus_are_never_mixed() -> None:
 def test_nothing_recorded_is_an_error() -> None:
     with pytest.raises(TunerError, match="no engine of small with a single profile"):
         RecordedSource(MODEL, [])
+
+
+def changing(size_ms: float | None, profile_ms: float | None) -> BuiltEngine:
+    return dataclasses.replace(engine(1), size_change_ms=size_ms, profile_change_ms=profile_ms)
+
+
+def test_a_change_of_profile_costs_what_it_adds_in_its_own_engine() -> None:
+    alone, slow = changing(0.1, None), changing(0.3, 0.35)
+
+    assert size_change_ms([alone, alone, slow]) == pytest.approx(0.1)
+    assert switch_ms([alone, alone, slow]) == pytest.approx(0.15)
+
+
+def test_a_change_of_profile_never_costs_less_than_one_of_size() -> None:
+    assert switch_ms([changing(0.1, None), changing(0.3, 0.2), changing(0.1, None)]) == pytest.approx(0.1)
+
+
+def test_a_change_of_profile_may_be_all_that_is_known() -> None:
+    assert switch_ms([changing(None, 0.2)]) == 0.2
+    assert switch_ms([changing(0.1, None)]) is None

@@ -67,12 +67,21 @@ class Lane:
         if not self.context.execute_async_v3(self.stream.handle):
             raise RunFailed("TensorRT did not take the inference", "enqueue")
 
-    def run(self) -> float:
-        """One inference that is waited for; host milliseconds."""
+    def run(self) -> tuple[float, float]:
+        """One inference that is waited for: host milliseconds, and GPU compute time as of `event_times`."""
+        before, after = self.cuda.Event(), self.cuda.Event()
         start = time.perf_counter()
+        before.record(self.stream)
         self.enqueue()
+        after.record(self.stream)
+        after.synchronize()
+        return (time.perf_counter() - start) * 1000, float(after.time_since(before))
+
+    def run_again(self) -> float:
+        """One inference of the size that is set, with new inputs; GPU compute time in milliseconds."""
+        self.copy_inputs()
         self.stream.synchronize()
-        return (time.perf_counter() - start) * 1000
+        return self.run()[1]
 
     def event_times(self, work: Callable[[], None], count: int) -> list[float]:
         """Milliseconds between an event before and one after the work, for so many runs in a row."""

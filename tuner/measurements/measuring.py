@@ -26,8 +26,9 @@ HEATING = SamplingRule(min_samples=10, max_samples=2000, precision=1e-9, max_ms=
 class SwitchCosts:
     """What the next inference takes longer, in ms: after another size, and after another profile.
 
-    Host time of the first run after the change against that of a steady run, the median over all changes
-    after the first round; None where there was no such change.
+    GPU compute time of the first run after the change against that of runs of the same size, both right
+    after new inputs were copied; the median over all changes after the first round, None where there was no
+    such change. What the host has to work out before it can launch is in it.
     """
 
     size_ms: float | None
@@ -76,10 +77,10 @@ def measure_tasks(
         for i in order:
             timing = runner.time(tasks[i], visiting.rule)
             visits[i].timings.append(timing)
-            if round_number and before is not None and timing.steady_run_ms is not None:
+            if round_number and before is not None and timing.change_ms is not None:
                 # The first round also pays for what is loaded once.
                 is_same_profile = tasks[before].profile_index == tasks[i].profile_index
-                changes[is_same_profile].append(timing.first_run_ms - timing.steady_run_ms)
+                changes[is_same_profile].append(timing.change_ms)
             before = i
             state = read_state()
             if state is not None:

@@ -91,12 +91,20 @@ def workspace_needed(engines: Iterable[BuiltEngine]) -> int | None:
     return max((e.workspace_bytes for e in engines if e.workspace_bytes is not None), default=None)
 
 
-def switch_ms(engines: Iterable[BuiltEngine]) -> float | None:
-    """What changing the profile costs in engines of one making, their median; None where none knows.
+def switch_ms(engines: Sequence[BuiltEngine]) -> float | None:
+    """What changing the profile costs in engines of one making; None where none knows.
 
-    Where noise made a change look like a gain it costs nothing.
+    What it costs beyond a change of size in the same engine, on top of what that costs in all engines: one
+    engine's own sizes and noise are in both of its figures. The median of engines; where noise made a change
+    look like a gain it costs nothing.
     """
-    return _cost(engine.profile_change_ms for engine in engines)
+    known = [e for e in engines if e.profile_change_ms is not None]
+    pairs = [(e.profile_change_ms, e.size_change_ms) for e in known]
+    beyond = _cost(profile - size for profile, size in pairs if profile is not None and size is not None)
+    size_ms = size_change_ms(engines)
+    if beyond is not None and size_ms is not None:
+        return size_ms + beyond
+    return _cost(profile for profile, _ in pairs)
 
 
 def size_change_ms(engines: Iterable[BuiltEngine]) -> float | None:

@@ -60,17 +60,26 @@ class SizeTiming:
 
     `samples_ms` is GPU compute time by mode; a mode that the engine cannot run is absent, and `refused`
     says why. `precise` names the modes whose median is known well enough. `first_run_ms` is host time of
-    the first run after the size was set, `steady_run_ms` that of a run like those before it.
+    the first run after the size was set, and `changed_ms` its GPU compute time; `again_ms` is that of a run
+    of the same size as the one before, after new inputs as well.
     """
 
     samples_ms: Mapping[Mode, tuple[float, ...]]
     precise: frozenset[Mode]
     first_run_ms: float
-    steady_run_ms: float | None = None
+    changed_ms: float | None = None
+    again_ms: float | None = None
     h2d_ms: float | None = None
     d2h_ms: float | None = None
     enqueue_ms: float | None = None
     refused: Mapping[Mode, str] | None = None
+
+    @property
+    def change_ms(self) -> float | None:
+        """What the change to this size cost the first inference."""
+        if self.changed_ms is None or self.again_ms is None:
+            return None
+        return self.changed_ms - self.again_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

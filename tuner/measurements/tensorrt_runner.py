@@ -28,8 +28,8 @@ from tuner.measurements.timing import Sampled, SamplingRule, sample, warm_up
 if TYPE_CHECKING:
     from tuner.engines.tensorrt_api import trt
 
-HOST_RUNS = 10
-"""Runs of one size whose host time, waiting included, is the steady one."""
+AGAIN_RUNS = 10
+"""Runs of one size, each with new inputs, that a run after a change of size is compared with."""
 COPY_RUNS = 10
 """Copies of one size that H2D and D2H are the medians of."""
 
@@ -89,10 +89,12 @@ class TensorRTRunner:
         with _cuda_errors(opened.cuda):
             lane = _lane(opened, task.profile_index)
             arrays = lane.put_size(task)
-            first_run_ms = lane.run()
+            first_run_ms, changed_ms = lane.run()
             if check is not None:
                 check(arrays, lane.outputs())
-            return _timed(lane, rule, first_run_ms)
+            again_ms = statistics.median(lane.run_again() for _ in range(AGAIN_RUNS))
+            timing = _timed(lane, rule, first_run_ms)
+            return dataclasses.replace(timing, changed_ms=changed_ms, again_ms=again_ms)
 
     def time_contexts(self, tasks: Sequence[SizeTask], count: int) -> ContextsTiming:
         """All tasks at once, so many times, each in the execution context of its own profile."""
@@ -168,7 +170,6 @@ def _timed(lane: Lane, rule: SamplingRule, first_run_ms: float) -> SizeTiming:
         host_ms.append((time.perf_counter() - start) * 1000)
 
     taken = {Mode.ENQUEUE: _sampled(lane, enqueue, rule)}
-    steady_run_ms = statistics.median(lane.run() for _ in range(HOST_RUNS))
     refused = {}
     try:
         with _captured(lane) as launch:
@@ -181,7 +182,6 @@ def _timed(lane: Lane, rule: SamplingRule, first_run_ms: float) -> SizeTiming:
         samples_ms={mode: sampled.samples_ms for mode, sampled in taken.items()},
         precise=frozenset(mode for mode, sampled in taken.items() if sampled.is_precise),
         first_run_ms=first_run_ms,
-        steady_run_ms=steady_run_ms,
         h2d_ms=statistics.median(lane.event_times(lane.copy_inputs, COPY_RUNS)),
         d2h_ms=statistics.median(lane.event_times(lane.copy_outputs, COPY_RUNS)),
         enqueue_ms=statistics.median(host_ms),
