@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from tests.measurements.recorded_files import MODEL, SIZES, engine, latency_ms, profile
 from tuner.engines.spec import Environment
 from tuner.errors import TunerError
-from tuner.measurements.measurement import Mode
-from tuner.measurements.recorded import RecordedSource
+from tuner.measurements.measurement import BuiltEngine, Mode
+from tuner.measurements.recorded import RecordedSource, size_change_ms, switch_ms
 from tuner.measurements.source import FailedProfile, MeasuredProfile
 
 ROWS = np.array([[n] for n in SIZES])
@@ -65,7 +67,7 @@ def test_nothing_recorded_is_an_error() -> None:
 
 
 def changing(size_ms: float | None, profile_ms: float | None) -> BuiltEngine:
-    return dataclasses.replace(engine(1), size_change_ms=size_ms, profile_change_ms=profile_ms)
+    return dataclasses.replace(engine(1).engine, size_change_ms=size_ms, profile_change_ms=profile_ms)
 
 
 def test_a_change_of_profile_costs_what_it_adds_in_its_own_engine() -> None:
