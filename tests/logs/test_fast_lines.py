@@ -101,7 +101,7 @@ numbers = (
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
 @given(st.lists(values | numbers, min_size=1, max_size=6), st.booleans())
 def test_every_reader_gives_the_same_answer(tmp_path: Path, odd: list[Any], is_scaled: bool) -> None:
     rows = [*PLAIN, *({"seq": value, "ts": "2024-05-01T00:00:00Z"} for value in odd)]
@@ -113,7 +113,7 @@ def test_every_reader_gives_the_same_answer(tmp_path: Path, odd: list[Any], is_s
     assert account(read(plain, axes=axes, time="ts")) == account(read(packed, axes=axes, time="ts"))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 2**40), min_size=1, max_size=9), st.lists(st.floats(0.5, 600), max_size=3))
 def test_sizes_and_their_reasons_do_not_depend_on_the_reader(
     tmp_path: Path, whole: list[int], broken: list[float]
