@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.search.problems import ENCODER, recorded
 from tests.strategies import change_costs
 from tuner.errors import TunerError
+from tuner.measurements.measurement import Mode
 from tuner.replay.changes import FREE, ChangeCosts, changes_of
 
 COSTS = ChangeCosts(size_ms=0.2, profile_ms=0.7)
@@ -63,14 +64,20 @@ def test_requests_in_random_order_pay_what_is_charged() -> None:
 
 def test_a_change_of_profile_costs_at_least_what_one_of_size_does() -> None:
     facts = dataclasses.replace(recorded(ENCODER).facts, size_change_ms=0.2)
-    assert changes_of(facts) == ChangeCosts(size_ms=0.2, profile_ms=0.2)
-    assert changes_of(dataclasses.replace(facts, switch_ms=0.1)) == ChangeCosts(size_ms=0.2, profile_ms=0.2)
-    assert changes_of(dataclasses.replace(facts, switch_ms=0.7)) == COSTS
+    least = ChangeCosts(size_ms=0.2, profile_ms=0.2)
+    assert changes_of(facts, Mode.ENQUEUE) == least
+    assert changes_of(dataclasses.replace(facts, switch_ms=0.1), Mode.ENQUEUE) == least
+    assert changes_of(dataclasses.replace(facts, switch_ms=0.7), Mode.ENQUEUE) == COSTS
 
 
 def test_what_was_not_measured_is_free() -> None:
-    assert changes_of(recorded(ENCODER).facts) == FREE
+    assert changes_of(recorded(ENCODER).facts, Mode.ENQUEUE) == FREE
     assert FREE.are_free
+
+
+def test_graphs_of_single_sizes_pay_nothing_for_changes() -> None:
+    facts = dataclasses.replace(recorded(ENCODER).facts, size_change_ms=0.2, switch_ms=0.7)
+    assert changes_of(facts, Mode.CUDA_GRAPH) == FREE
 
 
 def test_costs_that_cannot_be_are_refused() -> None:

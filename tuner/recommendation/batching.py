@@ -99,7 +99,7 @@ def tune_batching(
         )
     curves = [m.curve(recommend.search.mode) for m in measured]
     kept, coverage = within_reach(traffic, arrivals, curves, recommend)
-    cells = _cells(kept, curves, source, batching)
+    cells = _cells(kept, curves, source, (recommend, batching))
     field = field_of(_split(kept), cells, batching)
     space = _space(field, batching)
     problem = _problem(field, recommend, batching)
@@ -142,9 +142,13 @@ def tune_batching(
 
 
 def _cells(
-    kept: Arrivals, curves: Sequence[Curve], source: ProfileSource, batching: BatchingSettings
+    kept: Arrivals,
+    curves: Sequence[Curve],
+    source: ProfileSource,
+    settings: tuple[RecommendSettings, BatchingSettings],
 ) -> ProfileCells:
     """The service times of every profile that serves as much as any other does."""
+    recommend, batching = settings
     axis = source.model.batch_axis
     largest = 1
     if axis is not None:
@@ -158,7 +162,7 @@ def _cells(
         curves,
         source.model,
         nearest_opt=batching.kind == "triton",
-        changes=changes_of(source.facts),
+        changes=changes_of(source.facts, recommend.search.mode),
     )
     served = np.isfinite(table.latency_ms).sum(axis=(1, 2))
     return table.of([int(row) for row in np.flatnonzero(served == served.max())])

@@ -17,7 +17,12 @@ LARGEST_HOLDOUT_GAP = 0.1
 def caveats_of(
     scored: ScoredTraffic, chosen: Evaluated, facts: SourceFacts, found: SearchResult
 ) -> tuple[Caveat, ...]:
-    return (*_of_traffic(scored), *_of_measuring(chosen, facts), *_of_search(scored, chosen, found))
+    return (
+        *_of_traffic(scored),
+        *_of_measuring(chosen, facts),
+        *_of_changes(scored, chosen, facts),
+        *_of_search(scored, chosen, found),
+    )
 
 
 def _of_traffic(scored: ScoredTraffic) -> Iterator[Caveat]:
@@ -56,11 +61,15 @@ def _of_measuring(chosen: Evaluated, facts: SourceFacts) -> Iterator[Caveat]:
             f"{chosen.tune.interpolated_share:.1%} of the requests rest on latencies interpolated between "
             "measured sizes: measure the heaviest of them",
         )
-    if len(chosen.profiles) > 1 and facts.switch_ms is None and facts.size_change_ms is not None:
+
+
+def _of_changes(scored: ScoredTraffic, chosen: Evaluated, facts: SourceFacts) -> Iterator[Caveat]:
+    changes = scored.judges.tune.changes
+    if len(chosen.profiles) > 1 and facts.switch_ms is None and not changes.are_free:
         yield Caveat(
             "switch_not_measured",
             "what a change of profile costs is not known, since no engine of several profiles was timed; it "
-            f"is charged like one of size ({facts.size_change_ms:.4g} ms), the least that it can be: have "
+            f"is charged like one of size ({changes.size_ms:.4g} ms), the least that it can be: have "
             "the set built and measured as one engine by 'tuner recommend --model' on that GPU",
         )
 

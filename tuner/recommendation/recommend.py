@@ -120,7 +120,7 @@ def _standards(
     known = [first]
 
     def now() -> Standards:
-        changes = changes_of(source.facts)
+        changes = changes_of(source.facts, settings.search.mode)
         if changes != known[-1].scored.judges.tune.changes:
             scored, search = first.scored.charging(changes), settings.search
             rules = evaluate_rules(source, scored.judges, search.mode, search.max_profiles)

@@ -52,7 +52,7 @@ def replay_requests(
         opts = np.array([profile.opt.values for profile in deployed.profiles], dtype=np.int64)
         rows = opt_distances(opts, sizes.rows(), deployed.profiles.axes, source.model)
         distances = np.stack([sizes.table(row) for row in rows])
-    latency_ms, changes = latency_cells(sizes, curves), changes_of(source.facts)
+    latency_ms, changes = latency_cells(sizes, curves), changes_of(source.facts, searching.search.mode)
     cells = ProfileCells(sizes, deployed.profiles, latency_ms, distances, changes)
     field = field_of((kept, None), cells, batching)
     batcher = _batcher(deployed, batching, sizes.max_batch)

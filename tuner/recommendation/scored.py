@@ -81,7 +81,7 @@ def scored_traffic(traffic: Traffic, source: ProfileSource, settings: RecommendS
     capped = under_cap(traffic.histogram, settings.cap)
     covered = capped & reach.covered(traffic.histogram)
     coverage = coverage_of(traffic, covered, settings.uncovered)
-    changes = changes_of(source.facts)
+    changes = changes_of(source.facts, settings.search.mode)
 
     def judge(histogram: SizeHistogram | None) -> Judge | None:
         if histogram is None:

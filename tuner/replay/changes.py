@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.errors import TunerError
+from tuner.measurements.measurement import Mode
 from tuner.measurements.source import SourceFacts
 
 FloatArray = NDArray[np.float64]
@@ -69,7 +70,12 @@ FREE = ChangeCosts()
 """Changes that cost nothing, or of which nothing is known."""
 
 
-def changes_of(facts: SourceFacts) -> ChangeCosts:
-    """What was measured; what was not costs nothing, but for a change of profile at least that of size."""
+def changes_of(facts: SourceFacts, mode: Mode) -> ChangeCosts:
+    """What was measured; what was not costs nothing, but for a change of profile at least that of size.
+
+    CUDA graphs have a graph for each size, with its shapes worked out: a change starts another one.
+    """
+    if mode is Mode.CUDA_GRAPH:
+        return FREE
     size_ms = facts.size_change_ms or 0.0
     return ChangeCosts(size_ms=size_ms, profile_ms=max(size_ms, facts.switch_ms or 0.0))

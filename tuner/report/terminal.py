@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tuner.measurements.measurement import Mode
 from tuner.recommendation.document import gain_over
 from tuner.recommendation.recommendation import Evaluated, Evidence, Recommendation
 from tuner.replay.changes import changes_of
@@ -127,7 +128,7 @@ def count_table(recommendation: Recommendation) -> Table:
 
 
 def _charges(evidence: Evidence) -> Iterator[Text]:
-    changes = changes_of(evidence.facts)
+    changes = changes_of(evidence.facts, Mode(evidence.mode))
     if not changes.are_free:
         yield Text(
             f"charged in every score: {changes.size_ms:.4g} ms where the request before had another size, "
