@@ -29,7 +29,7 @@ from tuner.commands.replay import replay
 from tuner.commands.report import report
 from tuner.commands.schema import schema
 from tuner.commands.settings_file import settings_of
-from tuner.commands.stopping import Stopped, listen
+from tuner.commands.stopping import Stopped, listen, stop_listening
 from tuner.errors import TunerError
 
 app = typer.Typer(
@@ -90,3 +90,5 @@ def main() -> None:
     except Stopped as stopped:
         print(f"tuner: {stopped}", file=sys.stderr)
         sys.exit(stopped.code)
+    finally:
+        stop_listening()

@@ -34,6 +34,16 @@ def listen() -> None:
         signal.signal(number, _stop)
 
 
+def stop_listening() -> None:
+    """The job is done: a signal while the interpreter ends no longer changes the exit code.
+
+    Python gives its own handlers back then, and SIGTERM would end a finished job as a killed one.
+    """
+    for number in SIGNALS:
+        if signal.getsignal(number) is _stop:
+            signal.signal(number, signal.SIG_IGN)
+
+
 def _stop(number: int, frame: FrameType | None) -> None:
     for each in SIGNALS:
         signal.signal(each, signal.SIG_DFL)
