@@ -38,6 +38,12 @@ def environment_on(cluster: Cluster, kind: GpuKind, make_tools: MakeTools) -> tu
     return environment, gpu_bytes
 
 
+def _beside_driver(ray: Any) -> Any:
+    """Where what the driver cannot do without belongs: any other node may be lost without it."""
+    node_id = ray.get_runtime_context().get_node_id()
+    return ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node_id=node_id, soft=False)
+
+
 class Crew:
     """Tasks that build and time; the bench is the driver's own, over the store that only it writes."""
 
@@ -46,7 +52,9 @@ class Crew:
         self._kind = kind
         self._job = self._ray.put(job)
         self._bench = bench
-        self._desk = self._ray.remote(num_cpus=0)(Desk).remote()
+        self._desk = self._ray.remote(num_cpus=0, scheduling_strategy=_beside_driver(self._ray))(
+            Desk
+        ).remote()
         self._task = self._ray.remote(
             num_gpus=1, num_cpus=1, resources=kind.demand, max_retries=RETRIES, retry_exceptions=False
         )(carry_out)
