@@ -110,3 +110,11 @@ def test_other_axes_than_those_of_the_traffic_are_refused(tmp_path: Path) -> Non
     (tmp_path / "p.json").write_text(json.dumps(VALID))
     with pytest.raises(TunerError, match=r"profiles have the axes \['batch', 'seq'\], the traffic \['n'\]"):
         read_deployed(tmp_path / "p.json", ("n",))
+
+
+def test_a_size_beyond_every_dimension_is_refused() -> None:
+    changed = copy.deepcopy(VALID)
+    changed["last_search"]["cells"][0][0] = 2.0**63
+
+    with pytest.raises(TunerError, match="a size has values up to 2147483647"):
+        deployed_of(parse_json(json.dumps(changed), "profile.json"), ("seq", "batch"))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tuner.axes import LARGEST_DIMENSION
 from tuner.recommendation.gain import Gain
 from tuner.recommendation.json_place import Place
 from tuner.recommendation.rounding import rounded
@@ -53,13 +54,16 @@ def cells_as_json(cells: Cells) -> dict[str, Any]:
 
 def read_cells(place: Place) -> Cells:
     axes = [axis.text() for axis in place.key("axes").items()]
-    return Cells.from_rows(axes, [_numbers(row, len(axes) + 3) for row in place.key("cells").items()])
+    return Cells.from_rows(axes, [_numbers(row, len(axes)) for row in place.key("cells").items()])
 
 
-def _numbers(row: Place, length: int) -> list[float]:
-    numbers = [item.number() for item in row.items()]
+def _numbers(row: Place, axis_count: int) -> list[float]:
+    """A size and the three numbers behind it."""
+    length, numbers = axis_count + 3, [item.number() for item in row.items()]
     if len(numbers) != length or not all(math.isfinite(n) and n >= 0 for n in numbers):
         raise row.wrong(f"{length} numbers from 0 up are accepted: a size, inferences, requests and work")
+    if max(numbers[:axis_count], default=0) > LARGEST_DIMENSION:
+        raise row.wrong(f"a size has values up to {LARGEST_DIMENSION}")
     return numbers
 
 
