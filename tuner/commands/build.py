@@ -47,8 +47,8 @@ def build(
     check_writable(out)
     read = read_onnx(model)
     profiles = read_document(document, read, override).profile_set
-    tools = engine_options.tools(given, needs_gpu=False)
     choices = engine_options.build_choices(given)
+    tools = engine_options.tools(given, needs_gpu=False)
     spec = EngineSpec(
         model_hash=read.content_hash or "",
         profiles=profiles,

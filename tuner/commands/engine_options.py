@@ -123,14 +123,14 @@ def bench(given: dict[str, Any], model: Model, store: Store, own_tools: Tools | 
     from tuner.measurements.bench import Bench
     from tuner.measurements.input_fill import fill_for
 
-    path = Path(given["model"])
+    path, choices = Path(given["model"]), build_choices(given)  # a wrong option before a missing package
     return Bench(
         model=model,
         model_path=path.resolve(),
         store=store,
         tools=own_tools or tools(given, needs_gpu=True),
         fill=fill_for(model, path),
-        choices=build_choices(given),
+        choices=choices,
     )
 
 
