@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.axes import Size
+from tuner.engines.spec import EngineSpec, Environment
 from tuner.errors import TunerError
 from tuner.measurements.cache_saving import cache_saving
 from tuner.measurements.curve import Curve
@@ -62,15 +63,14 @@ class RecordedSource:
 
 def _facts(engines: Sequence[RecordedEngine], built: Sequence[BuiltEngine]) -> SourceFacts:
     specs = [recorded.engine.spec for recorded in engines]
-    origins = {(s.environment, s.precision, s.builder_options) for s in specs}
+    origins = {_making(spec) for spec in specs}
     if len(origins) > 1:
         seen = sorted(f"{e.gpu}, TensorRT {e.tensorrt}, {p}, {options}" for e, p, options in origins)
         raise TunerError(
             f"measurements come from {len(origins)} environments ({'; '.join(seen)}); latencies of "
             "different ones are never compared, give a file of one"
         )
-    own = (specs[0].environment, specs[0].precision, specs[0].builder_options)
-    alike = [e for e in built if (e.spec.environment, e.spec.precision, e.spec.builder_options) == own]
+    alike = [engine for engine in built if _making(engine.spec) in origins]
     return SourceFacts(
         origin="recorded",
         environment=specs[0].environment,
@@ -84,6 +84,11 @@ def _facts(engines: Sequence[RecordedEngine], built: Sequence[BuiltEngine]) -> S
         workspace_bytes=workspace_needed(built),
         cache_saving=cache_saving(e.engine for e in engines),
     )
+
+
+def _making(spec: EngineSpec) -> tuple[Environment, str, str]:
+    """What engines have to share for their latencies to be compared."""
+    return spec.environment, spec.precision, spec.builder_options
 
 
 def workspace_needed(engines: Iterable[BuiltEngine]) -> int | None:
