@@ -121,13 +121,6 @@ def test_each_side_of_a_clock_reset_starts_with_contexts_that_executed_nothing()
     assert found.span_s == pytest.approx(2 * 0.023)
 
 
-def test_a_size_that_routing_marks_as_not_served_is_named():
-    arrivals = at_times([0.0, 0.0, 0.0], seqs=[8, 8, 8])
-    service = service_of(arrivals, 2, lambda seq, batch: np.inf if batch == 2 else 1.0)
-    with pytest.raises(TunerError, match="would execute batch=2,seq=8, which no profile serves"):
-        replay(arrivals, service, Server(batcher=triton_default(2)))
-
-
 def test_profile_indices_have_the_shape_of_the_service_times():
     service = service_of(at_times([0.0]), 2, ten)
     with pytest.raises(TunerError, match=r"profile indices have shape \(1, 1, 2\)"):

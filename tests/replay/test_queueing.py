@@ -149,9 +149,10 @@ def test_a_gap_of_hours_empties_the_queue_and_lowers_the_busy_share():
     assert found.busy_share == pytest.approx(3 / 7201)
 
 
-def test_a_size_that_no_profile_serves_is_named():
+@pytest.mark.parametrize("unserved", [np.nan, np.inf])
+def test_a_size_that_no_profile_serves_is_named(unserved):
     arrivals = at_times([0.0, 0.0, 0.0], seqs=[8, 8, 8])
-    service = service_of(arrivals, 2, lambda seq, batch: np.nan if batch == 2 else 1.0)
+    service = service_of(arrivals, 2, lambda seq, batch: unserved if batch == 2 else 1.0)
     with pytest.raises(TunerError, match="would execute batch=2,seq=8, which no profile serves"):
         replay(arrivals, service, Server(batcher=triton_default(2)))
 
