@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.logs.log_files import parquet
+from tuner.logs.footer import footer_of
 from tuner.logs.group_times import GroupTimes
 from tuner.logs.log_file import Wanted
+from tuner.logs.parquet_file import open_parquet
 from tuner.logs.sources import find_sources
 
 MAY, JUNE = 1_714_521_600, 1_717_200_000
@@ -21,7 +23,8 @@ MAY_US, JUNE_US = MAY * 10**6, JUNE * 10**6
 
 def times_of(log: Path, window: tuple[int | None, int | None] = (None, None), **wanted: Any) -> GroupTimes:
     wanted = {"names": ("ts",), "time": "ts", "window": window, **wanted}
-    return GroupTimes(find_sources([str(log)]).sources[0], pq.read_metadata(log), Wanted(**wanted))
+    footer = footer_of(find_sources([str(log)]).sources[0])
+    return GroupTimes(footer, pq.read_metadata(log), Wanted(**wanted))
 
 
 @pytest.mark.parametrize(
@@ -76,3 +79,13 @@ def test_a_column_inside_a_struct_is_found_by_its_path(tmp_path: Path) -> None:
     log = parquet(tmp_path / "a.parquet", {"a": [1], "request": pa.array([{"n": 1, "ts": MAY}])})
 
     assert times_of(log, names=("request.ts",), time="request.ts").span() == (MAY_US, MAY_US)
+
+
+def test_a_file_that_was_opened_tells_its_times_without_being_read_again(tmp_path: Path) -> None:
+    log = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"ts": [10**9, 10**9 + 5], "seq": [1, 2]}), log)
+    opened = open_parquet(find_sources([str(log)]).sources[0])
+    log.unlink()
+
+    assert opened.time_span is not None
+    assert opened.time_span(Wanted(("ts", "seq"), time="ts")) == (10**15, 10**15 + 5_000_000)

@@ -21,7 +21,7 @@ from tuner.errors import DamagedFile
 from tuner.logs.log_file import LogFile
 from tuner.logs.sources import Source
 from tuner.traffic.counted import Counted
-from tuner.traffic.ingest import Ingest, Progress, start_level
+from tuner.traffic.ingest import Ingest, Progress
 from tuner.traffic.tally import Tally
 
 RETRIES = 3
@@ -61,7 +61,7 @@ class CountingCluster:
                 tree.add(part)
             # One at a time: the driver never holds more than the total and a part.
             parts = ((rows, self._ray.get(promised)) for rows, promised in tree.rest())
-            return counting_tasks.merged(Counted(Tally(axes, start_level(ingest))), parts)
+            return counting_tasks.merged(Counted(Tally(axes)), parts)
 
 
 def _seen_from_anywhere(source: Source) -> Source:

@@ -21,6 +21,8 @@ _SIZES = {1: 0, 2: 0, 3: 1, 7: 8, 13: 16}
 _ROW_GROUPS, _COLUMNS, _META_DATA, _TYPE, _STATISTICS = 4, 1, 3, 1, 12
 _NULL_COUNT, _LARGEST, _LEAST = 3, (5, 1), (6, 2)
 _TAIL_BYTES = 64 << 10
+_LENGTH_BYTES = 8
+"""What stands behind a footer: its length in four bytes, and the four letters of the form."""
 _FORMATS = {1: "<i", 2: "<q", 4: "<f", 5: "<d"}
 """Physical types that are numbers, as `struct` reads them."""
 
@@ -34,24 +36,30 @@ class Bounds:
     null_count: int | None
 
 
-def column_bounds(source: Source, column: int) -> list[Bounds | None]:
+def column_bounds(footer: bytes, column: int) -> list[Bounds | None]:
     """For each row group, the bounds of the leaf column at this place; None where they are not there.
 
-    Empty where the footer cannot be followed. Raises DamagedFile where the file cannot be read.
+    Empty where the footer cannot be followed.
     """
     try:
-        return _row_groups(_Compact(_footer(source), 0), column)
+        return _row_groups(_Compact(footer, 0), column)
     except (IndexError, ValueError, struct.error, RecursionError):
         return []
 
 
-def _footer(source: Source) -> bytes:
+def footer_of(source: Source) -> bytes:
+    """The bytes of a file's footer, none where its end tells no length of it.
+
+    Raises DamagedFile where the file cannot be read.
+    """
     with reading(source), source.filesystem.open_input_file(source.path) as file:
         tail = _end(file, source.byte_count, _TAIL_BYTES)
-        length = struct.unpack("<I", tail[-8:-4])[0] + 8
+        if len(tail) < _LENGTH_BYTES:
+            return b""
+        length = struct.unpack("<I", tail[-_LENGTH_BYTES:-4])[0] + _LENGTH_BYTES
         if length > len(tail):
             tail = _end(file, source.byte_count, length)
-    return tail[-length:-8]
+    return tail[-length:-_LENGTH_BYTES]
 
 
 def _end(file: Any, byte_count: int, length: int) -> bytes:

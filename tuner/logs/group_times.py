@@ -9,7 +9,6 @@ from typing import Any
 
 from tuner.logs.footer import Bounds, column_bounds
 from tuner.logs.log_file import Wanted
-from tuner.logs.sources import Source
 from tuner.logs.times import NO_TIME, read_time
 
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
@@ -28,8 +27,8 @@ class _Span:
 class GroupTimes:
     """The times of one file's row groups in the column that is wanted as time."""
 
-    def __init__(self, source: Source, metadata: Any, wanted: Wanted) -> None:
-        self._source = source
+    def __init__(self, footer: bytes, metadata: Any, wanted: Wanted) -> None:
+        self._footer = footer
         self._metadata = metadata
         self._wanted = wanted
 
@@ -60,7 +59,7 @@ class GroupTimes:
         meaning = json.loads(schema.column(place).logical_type.to_json())
         spans = [
             None if bounds is None else _span(bounds, meaning, self._wanted.time_unit)
-            for bounds in column_bounds(self._source, place)
+            for bounds in column_bounds(self._footer, place)
         ]
         return spans if len(spans) == len(nothing) else nothing
 

@@ -10,12 +10,15 @@ import pyarrow.parquet as pq
 
 from tuner.logs.block import Block
 from tuner.logs.file_start import reading
+from tuner.logs.footer import footer_of
 from tuner.logs.group_times import GroupTimes
 from tuner.logs.layout import Layout, layout_of_schema, take_column
 from tuner.logs.log_file import LogFile, Piece, Spans, Wanted, known_names
 from tuner.logs.sources import Source
 
 BATCH_ROWS = 1 << 20
+_Parts = tuple[Source, Any, Layout, bytes]
+"""A file, its metadata as Arrow has it, its columns, and the bytes of its footer."""
 
 
 def open_parquet(source: Source) -> LogFile:
@@ -27,20 +30,23 @@ def open_parquet(source: Source) -> LogFile:
     texts = {key.decode(errors="replace"): value.decode(errors="replace") for key, value in described.items()}
     groups = metadata.num_row_groups
     unit_bytes = source.byte_count / max(1, groups)
+    # Read where the file is opened: times are asked for by a driver that shall not read files.
+    footer = footer_of(source)
+    file_parts = (source, metadata, layout, footer)
     return LogFile(
         source,
         "parquet",
         layout,
-        partial(_pieces, source, metadata, layout),
+        partial(_pieces, file_parts),
         metadata=texts,
         row_count=metadata.num_rows,
-        time_span=partial(_time_span, source, metadata),
-        spans=Spans(groups, unit_bytes, partial(_row_groups, (source, metadata, layout)), are_numbered=True),
+        time_span=partial(_time_span, footer, metadata),
+        spans=Spans(groups, unit_bytes, partial(_row_groups, file_parts), are_numbered=True),
     )
 
 
-def _time_span(source: Source, metadata: Any, wanted: Wanted) -> tuple[int, int] | None:
-    return GroupTimes(source, metadata, wanted).span()
+def _time_span(footer: bytes, metadata: Any, wanted: Wanted) -> tuple[int, int] | None:
+    return GroupTimes(footer, metadata, wanted).span()
 
 
 def _opened(source: Source, metadata: Any) -> Any:
@@ -66,15 +72,14 @@ class RowGroups:
         return self._pieces()
 
 
-def _row_groups(file: tuple[Source, Any, Layout], wanted: Wanted, start: int, end: int) -> RowGroups:
-    return RowGroups(partial(_pieces, *file, wanted, (start, end)))
+def _row_groups(file: _Parts, wanted: Wanted, start: int, end: int) -> RowGroups:
+    return RowGroups(partial(_pieces, file, wanted, (start, end)))
 
 
-def _pieces(
-    source: Source, metadata: Any, layout: Layout, wanted: Wanted, span: tuple[int, int] | None = None
-) -> Iterator[Piece]:
+def _pieces(file: _Parts, wanted: Wanted, span: tuple[int, int] | None = None) -> Iterator[Piece]:
+    source, metadata, layout, footer = file
     start, end = span or (0, metadata.num_row_groups)
-    times = GroupTimes(source, metadata, wanted)
+    times = GroupTimes(footer, metadata, wanted)
     first_row = 0
     for group in range(end):
         details = metadata.row_group(group)

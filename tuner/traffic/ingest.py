@@ -88,7 +88,7 @@ def start_level(ingest: Ingest) -> int:
 
 def count_files(ingest: Ingest, progress: Progress | None = None) -> Counted:
     """Everything counted; memory is bounded by the tally and a few blocks a thread."""
-    total = Counted(Tally(ingest.rules.axes, start_level(ingest)))
+    total = Counted(Tally(ingest.rules.axes))
     threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
     pool = _Pool(threads)
     try:
