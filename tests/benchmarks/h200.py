@@ -211,15 +211,18 @@ def sweep(folder: Path) -> int:
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
-def built(folder: Path) -> int:
-    """The build pipeline's step, for the set that was recommended for the encoder."""
+def built(name: str, folder: Path, *options: str) -> int:
+    """The build pipeline's step, for the set that was recommended."""
     command = [
-        *(sys.executable, "-m", "tuner", "build", str(folder / "encoder.json")),
-        *("--model", str(model_file("encoder", folder)), "--out", str(folder / "encoder.engine")),
+        *(sys.executable, "-m", "tuner", "build", str(folder / f"{name}.json")),
+        *("--model", str(model_file(name, folder)), "--out", str(folder / f"{name}.engine")),
         *("--tactic-sources", "none", "--engine-folder", str(folder / "engines")),
-        *("--time-limit", str(TIME_LIMIT_S)),
+        *("--time-limit", str(TIME_LIMIT_S), *options),
     ]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    for told in folder.glob(f"{name}.engine*.json"):
+        print(told.read_text())
+    return code
 
 
 def _times(measurements: Sequence[Measurement], mode: Mode, fill: str) -> dict[Size, float]:
@@ -295,7 +298,8 @@ STEPS: dict[str, Callable[[Path], int]] = {
     "repeats": repeats,
     "static": static,
     "sweep": sweep,
-    "built": built,
+    "built": lambda folder: built("encoder", folder),
+    "limited": lambda folder: built("ranker", folder, "--workspace", "1MiB"),
     "export": export,
     "report": report,
 }

@@ -13,7 +13,7 @@ from tuner.measurements.gpu_state import GpuState
 from tuner.measurements.input_fill import InputFill
 from tuner.measurements.measurement import Measurement, Mode
 from tuner.measurements.measuring import SwitchCosts, Visiting, measure_tasks
-from tuner.measurements.runner import EngineFacts, OutputCheck, SizeTask, SizeTiming
+from tuner.measurements.runner import Change, EngineFacts, OutputCheck, SizeTask, SizeTiming
 from tuner.measurements.timing import SamplingRule
 
 FIRST_MS = {1024: 95.0, 960: 80.0}
@@ -25,6 +25,8 @@ class PlayingRunner:
     """Gives the same times for a size at every visit, and remembers the visits."""
 
     visits: list[int] = field(default_factory=list)
+    changes: list[tuple[int, int]] = field(default_factory=list)
+    run_ms: float = 0.5
 
     def open(self, plan_path: Path, fill: InputFill) -> EngineFacts:
         return EngineFacts(tensorrt="0", profile_count=1)
@@ -33,19 +35,23 @@ class PlayingRunner:
         width = task.size["width"]
         self.visits.append(width)
         return SizeTiming(
-            samples_ms={Mode.ENQUEUE: STEADY_MS[width]},
+            samples_ms={Mode.ENQUEUE: STEADY_MS.get(width, (2.5,))},
             precise=frozenset({Mode.ENQUEUE}),
-            first_run_ms=FIRST_MS[width],
-            changed_ms=FIRST_MS[width],
-            again_ms=5.0,
+            first_run_ms=FIRST_MS.get(width, 50.0),
         )
+
+    def time_change(self, before: SizeTask, task: SizeTask) -> Change:
+        assert before.size != task.size
+        self.changes.append((before.profile_index, task.profile_index))
+        is_same = before.profile_index == task.profile_index
+        return Change(changed_ms=self.run_ms + (0.02 if is_same else 0.05), steady_ms=self.run_ms)
 
     def close(self) -> None:
         return
 
 
-def task(width: int) -> SizeTask:
-    return SizeTask(size=Size.of(width=width), profile_index=0, shapes={}, values={}, outputs={})
+def task(width: int, profile_index: int = 0) -> SizeTask:
+    return SizeTask(size=Size.of(width=width), profile_index=profile_index, shapes={}, values={}, outputs={})
 
 
 def measured(runner: PlayingRunner, **how: int) -> list[Measurement | SwitchCosts]:
@@ -81,11 +87,29 @@ def test_same_seed_gives_the_same_order() -> None:
 
 
 def test_change_of_size_costs_what_the_next_run_takes_longer() -> None:
-    costs = measured(PlayingRunner(), rounds=2)[-1]
+    costs = measured(PlayingRunner())[-1]
     assert isinstance(costs, SwitchCosts)
-    assert costs.size_ms is not None
-    assert 75 <= costs.size_ms <= 90
+    assert costs.size_ms == pytest.approx(0.02)
     assert costs.profile_ms is None
+
+
+def test_change_of_profile_costs_apart_from_a_change_of_size() -> None:
+    runner = PlayingRunner()
+    tasks = [task(1024), task(960), task(512, profile_index=1)]
+    *_, costs = measure_tasks(runner, tasks, Visiting(), fill="ones", read_state=lambda: None)
+    assert isinstance(costs, SwitchCosts)
+    assert (costs.size_ms, costs.profile_ms) == (pytest.approx(0.02), pytest.approx(0.05))
+
+
+def test_changes_of_slow_engines_are_few() -> None:
+    slow = PlayingRunner(run_ms=100.0)
+    measured(slow)
+    assert len(slow.changes) == 5
+
+
+def test_one_size_has_nothing_to_change_to() -> None:
+    *_, costs = measure_tasks(PlayingRunner(), [task(960)], Visiting(), fill="ones", read_state=lambda: None)
+    assert costs == SwitchCosts(size_ms=None, profile_ms=None)
 
 
 def test_state_of_the_gpu_reaches_the_caveats() -> None:

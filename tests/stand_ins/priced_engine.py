@@ -11,7 +11,7 @@ from tuner.engines.child import Answer, Send, serve
 from tuner.measurements.input_fill import InputFill
 from tuner.measurements.measure_child import answer_with
 from tuner.measurements.measurement import Mode
-from tuner.measurements.runner import EngineFacts, OutputCheck, SizeTask, SizeTiming
+from tuner.measurements.runner import Change, EngineFacts, OutputCheck, SizeTask, SizeTiming
 from tuner.measurements.timing import SamplingRule
 
 
@@ -32,6 +32,9 @@ class PricedRunner:
             d2h_ms=0.01,
             enqueue_ms=0.05,
         )
+
+    def time_change(self, before: SizeTask, task: SizeTask) -> Change:
+        return Change(changed_ms=0.1, steady_ms=0.1)
 
     def close(self) -> None: ...
 

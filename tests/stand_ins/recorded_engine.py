@@ -28,7 +28,7 @@ from tuner.measurements.input_fill import InputFill
 from tuner.measurements.measure_child import answer_with
 from tuner.measurements.measurement import Mode
 from tuner.measurements.recorded import RecordedSource
-from tuner.measurements.runner import EngineFacts, OutputCheck, SizeTask, SizeTiming
+from tuner.measurements.runner import Change, EngineFacts, OutputCheck, SizeTask, SizeTiming
 from tuner.measurements.source import MeasuredProfile
 from tuner.measurements.timing import SamplingRule
 from tuner.profiles.profile import OptimizationProfile
@@ -100,12 +100,13 @@ class RecordedRunner:
             samples_ms=samples,
             precise=frozenset(samples),
             first_run_ms=3 * samples[Mode.ENQUEUE][0],
-            changed_ms=samples[Mode.ENQUEUE][0] + 0.01,
-            again_ms=samples[Mode.ENQUEUE][0],
             h2d_ms=0.01,
             d2h_ms=0.01,
             enqueue_ms=0.05,
         )
+
+    def time_change(self, before: SizeTask, task: SizeTask) -> Change:
+        return Change(changed_ms=0.51, steady_ms=0.5)
 
     def close(self) -> None:
         self.curves = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -230,9 +231,12 @@ def engine_ranges(engine: trt.ICudaEngine, names: Sequence[str], index: int) -> 
 
 def engine_values(engine: Any, name: str, index: int) -> list[Shape]:
     """Min, opt and max values of a shape tensor, as the engine has them."""
-    if hasattr(engine, "get_profile_shape_input"):
+    if hasattr(engine, "get_tensor_profile_values"):
+        return [tuple(v) for v in engine.get_tensor_profile_values(index, name)]
+    with warnings.catch_warnings():
+        # Release 8.6 warns of this call and has no other for values.
+        warnings.simplefilter("ignore", DeprecationWarning)
         return [tuple(v) for v in engine.get_profile_shape_input(index, name)]
-    return [tuple(v) for v in engine.get_tensor_profile_values(index, name)]
 
 
 def put_range(profile: trt.IOptimizationProfile, name: str, wanted: TensorRange) -> None:

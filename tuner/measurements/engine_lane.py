@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tuner.errors import RunFailed
-from tuner.measurements.engine_tensors import EngineTensor, give_memory, pinned_view, set_size
+from tuner.measurements.engine_tensors import (
+    EngineTensor,
+    give_memory,
+    has_memory,
+    input_array,
+    pinned_view,
+    set_size,
+)
 from tuner.measurements.input_fill import Array, InputFill
 from tuner.measurements.runner import ContextsTiming, SizeTask
 from tuner.measurements.timing import percentile
@@ -33,14 +40,21 @@ class Lane:
 
     def put_size(self, task: SizeTask) -> dict[str, Array]:
         """Set the size and copy the inputs to the GPU; gives the inputs."""
-        arrays = set_size(self.context, self.tensors, self.fill, task)
+        set_size(self.context, self.tensors, self.fill, task)
         give_memory(self.cuda, self.context, self.tensors, task)
+        arrays = {t.name: input_array(self.fill, t, task) for t in self.tensors if t.is_input}
         for tensor in self.tensors:
             if tensor.is_input and not tensor.is_on_host:
                 pinned_view(tensor, task.shapes[tensor.name])[...] = arrays[tensor.name]
         self.copy_inputs()
         self.stream.synchronize()
         return arrays
+
+    def put_size_again(self, task: SizeTask) -> None:
+        """Set a size that was put before, and nothing else: inputs and memory stay as they are."""
+        set_size(self.context, self.tensors, self.fill, task)
+        if not has_memory(self.context, self.tensors):
+            raise RunFailed(f"{task.size} was not put before", "size")
 
     def copy_inputs(self) -> None:
         for tensor in self.tensors:
@@ -76,12 +90,6 @@ class Lane:
         after.record(self.stream)
         after.synchronize()
         return (time.perf_counter() - start) * 1000, float(after.time_since(before))
-
-    def run_again(self) -> float:
-        """One inference of the size that is set, with new inputs; GPU compute time in milliseconds."""
-        self.copy_inputs()
-        self.stream.synchronize()
-        return self.run()[1]
 
     def event_times(self, work: Callable[[], None], count: int) -> list[float]:
         """Milliseconds between an event before and one after the work, for so many runs in a row."""

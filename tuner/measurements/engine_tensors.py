@@ -41,23 +41,21 @@ class EngineTensor:
 
 def set_size(
     context: trt.IExecutionContext, tensors: Iterable[EngineTensor], fill: InputFill, task: SizeTask
-) -> dict[str, Array]:
-    """Set the size of every input and read it back; the values that the inputs are to have."""
-    arrays: dict[str, Array] = {}
+) -> None:
+    """Set the size of every input and read it back; inputs that lie on the host get their values as well."""
     for tensor in tensors:
         if not tensor.is_input:
             continue
         shape = task.shapes[tensor.name]
-        arrays[tensor.name] = array = _input_array(fill, tensor, task)
         if tensor.is_on_host:
-            tensor.pinned = array  # TensorRT reads it from the host whenever the size is worked out
-            context.set_tensor_address(tensor.name, array.ctypes.data)
+            # TensorRT reads it from the host whenever the size is worked out.
+            tensor.pinned = input_array(fill, tensor, task)
+            context.set_tensor_address(tensor.name, tensor.pinned.ctypes.data)
         if not context.set_input_shape(tensor.name, shape):
             raise RunFailed(f"input {tensor.name}: the engine refuses {shape} at {task.size}", "size")
     for name, shape in task.shapes.items():
         if (found := tuple(context.get_tensor_shape(name))) != shape:
             raise RunFailed(f"input {name} was set to {shape} for {task.size} but is {found}", "size")
-    return arrays
 
 
 def give_memory(
@@ -81,7 +79,17 @@ def pinned_view(tensor: EngineTensor, shape: Shape) -> Array:
     return view
 
 
-def _input_array(fill: InputFill, tensor: EngineTensor, task: SizeTask) -> Array:
+def has_memory(context: trt.IExecutionContext, tensors: Iterable[EngineTensor]) -> bool:
+    """Whether the memory there is holds every tensor at the size that is set."""
+    on_gpu = [tensor for tensor in tensors if not tensor.is_on_host]
+    return all(
+        t.pinned is not None and t.pinned.nbytes >= _needed_bytes(t, tuple(context.get_tensor_shape(t.name)))
+        for t in on_gpu
+    )
+
+
+def input_array(fill: InputFill, tensor: EngineTensor, task: SizeTask) -> Array:
+    """The values that an input is to have at a size; of shape tensors those that the size asks for."""
     values = task.values.get(tensor.name)
     if values is not None:
         return np.array(values, dtype=tensor.numpy_dtype).reshape(task.shapes[tensor.name])
@@ -100,8 +108,12 @@ def _check_output(name: str, shape: Shape, task: SizeTask) -> None:
         raise RunFailed(f"output {name} is {shape} at {task.size}, the model says {expected}", "size")
 
 
+def _needed_bytes(tensor: EngineTensor, shape: Shape) -> int:
+    return max(int(np.prod(shape)) * tensor.numpy_dtype.itemsize, 1)
+
+
 def _grow(cuda: Any, tensor: EngineTensor, shape: Shape) -> None:
-    needed = max(int(np.prod(shape)) * tensor.numpy_dtype.itemsize, 1)
+    needed = _needed_bytes(tensor, shape)
     if tensor.pinned is None or tensor.pinned.nbytes < needed:
         tensor.device = tensor.pinned = None  # freed before more is taken
         tensor.device = cuda.mem_alloc(needed)

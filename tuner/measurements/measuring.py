@@ -26,14 +26,18 @@ HEATING = SamplingRule(min_samples=10, max_samples=2000, precision=1e-9, max_ms=
 class SwitchCosts:
     """What the next inference takes longer, in ms: after another size, and after another profile.
 
-    GPU compute time of the first run after the change against that of runs of the same size, both right
-    after new inputs were copied; the median over all changes after the first round, None where there was no
-    such change. What the host has to work out before it can launch is in it.
+    GPU compute time of the run after the change against that of a run after one of its own size, nothing else
+    being changed and every run being waited for: what the host has to work out before it can launch is in it.
+    Medians over changes between random sizes; None where there was no such change.
     """
 
     size_ms: float | None
     profile_ms: float | None
 
+
+MOST_CHANGES = 200
+MOST_CHANGES_MS = 1000.0
+"""Changes that their costs are medians of, and the GPU time after which there are no more."""
 
 ReadState = Callable[[], GpuState | None]
 
@@ -69,26 +73,32 @@ def measure_tasks(
     runner.time(max(tasks, key=lambda task: task.size.work), HEATING)
     visits = [_Visits([], []) for _ in tasks]
     order = list(range(len(tasks)))
-    changes: dict[bool, list[float]] = {True: [], False: []}
-    before: int | None = None
     highest = 0
     for round_number in range(visiting.rounds):
         random.Random(f"{visiting.seed}/{round_number}").shuffle(order)
         for i in order:
             timing = runner.time(tasks[i], visiting.rule)
             visits[i].timings.append(timing)
-            if round_number and before is not None and timing.change_ms is not None:
-                # The first round also pays for what is loaded once.
-                is_same_profile = tasks[before].profile_index == tasks[i].profile_index
-                changes[is_same_profile].append(timing.change_ms)
-            before = i
             state = read_state()
             if state is not None:
                 visits[i].states.append(state)
                 highest = max(highest, state.sm_clock_mhz or 0)
             if round_number == visiting.rounds - 1:
                 yield from _measurements(tasks[i], visits[i], fill, highest)
-    yield SwitchCosts(size_ms=_median(changes[True]), profile_ms=_median(changes[False]))
+    yield _switch_costs(runner, tasks, random.Random(f"{visiting.seed}/changes"))
+
+
+def _switch_costs(runner: Runner, tasks: Sequence[SizeTask], order: random.Random) -> SwitchCosts:
+    costs: dict[bool, list[float]] = {True: [], False: []}
+    spent_ms = 0.0
+    for _ in range(MOST_CHANGES if len(tasks) > 1 else 0):
+        before, after = order.sample(tasks, 2)
+        change = runner.time_change(before, after)
+        costs[before.profile_index == after.profile_index].append(change.changed_ms - change.steady_ms)
+        spent_ms += change.changed_ms + change.steady_ms
+        if spent_ms > MOST_CHANGES_MS:
+            break
+    return SwitchCosts(size_ms=_median(costs[True]), profile_ms=_median(costs[False]))
 
 
 def _measurements(task: SizeTask, visits: _Visits, fill: str, highest: int) -> Iterator[Measurement]:

@@ -60,26 +60,27 @@ class SizeTiming:
 
     `samples_ms` is GPU compute time by mode; a mode that the engine cannot run is absent, and `refused`
     says why. `precise` names the modes whose median is known well enough. `first_run_ms` is host time of
-    the first run after the size was set, and `changed_ms` its GPU compute time; `again_ms` is that of a run
-    of the same size as the one before, after new inputs as well.
+    the first run after the size was set.
     """
 
     samples_ms: Mapping[Mode, tuple[float, ...]]
     precise: frozenset[Mode]
     first_run_ms: float
-    changed_ms: float | None = None
-    again_ms: float | None = None
     h2d_ms: float | None = None
     d2h_ms: float | None = None
     enqueue_ms: float | None = None
     refused: Mapping[Mode, str] | None = None
 
-    @property
-    def change_ms(self) -> float | None:
-        """What the change to this size cost the first inference."""
-        if self.changed_ms is None or self.again_ms is None:
-            return None
-        return self.changed_ms - self.again_ms
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """GPU compute time in ms of a run right after one of another size or profile, and after one of its own.
+
+    Each run is waited for before the next is put on the stream.
+    """
+
+    changed_ms: float
+    steady_ms: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +104,9 @@ class Runner(Protocol):
 
         `check` is called once with the inputs and the outputs of the first run.
         """
+
+    def time_change(self, before: SizeTask, task: SizeTask) -> Change:
+        """Run one size after another, both timed before in this engine; RunFailed where one was not."""
 
     def close(self) -> None:
         """Give back everything; closing twice is fine."""

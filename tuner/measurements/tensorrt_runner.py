@@ -22,14 +22,19 @@ from tuner.measurements.engine_lane import Lane, time_lanes
 from tuner.measurements.engine_tensors import EngineTensor
 from tuner.measurements.input_fill import InputFill
 from tuner.measurements.measurement import Mode
-from tuner.measurements.runner import ContextsTiming, EngineFacts, OutputCheck, SizeTask, SizeTiming
+from tuner.measurements.runner import (
+    Change,
+    ContextsTiming,
+    EngineFacts,
+    OutputCheck,
+    SizeTask,
+    SizeTiming,
+)
 from tuner.measurements.timing import Sampled, SamplingRule, sample, warm_up
 
 if TYPE_CHECKING:
     from tuner.engines.tensorrt_api import trt
 
-AGAIN_RUNS = 10
-"""Runs of one size, each with new inputs, that a run after a change of size is compared with."""
 COPY_RUNS = 10
 """Copies of one size that H2D and D2H are the medians of."""
 
@@ -89,12 +94,24 @@ class TensorRTRunner:
         with _cuda_errors(opened.cuda):
             lane = _lane(opened, task.profile_index)
             arrays = lane.put_size(task)
-            first_run_ms, changed_ms = lane.run()
+            first_run_ms, _ = lane.run()
             if check is not None:
                 check(arrays, lane.outputs())
-            again_ms = statistics.median(lane.run_again() for _ in range(AGAIN_RUNS))
-            timing = _timed(lane, rule, first_run_ms)
-            return dataclasses.replace(timing, changed_ms=changed_ms, again_ms=again_ms)
+            return _timed(lane, rule, first_run_ms)
+
+    def time_change(self, before: SizeTask, task: SizeTask) -> Change:
+        opened = self._opened
+        if opened is None:
+            raise RunFailed("no engine is open", "engine")
+        with _cuda_errors(opened.cuda):
+            lane_before, lane = _lane(opened, before.profile_index), _lane(opened, task.profile_index)
+            lane_before.put_size_again(before)
+            lane_before.run()
+            lane.put_size_again(task)
+            _, changed_ms = lane.run()
+            lane.run()  # the first run of the size, which the next one has behind it
+            _, steady_ms = lane.run()
+            return Change(changed_ms, steady_ms)
 
     def time_contexts(self, tasks: Sequence[SizeTask], count: int) -> ContextsTiming:
         """All tasks at once, so many times, each in the execution context of its own profile."""
