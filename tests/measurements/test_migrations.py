@@ -79,6 +79,20 @@ def test_a_store_of_version_2_keeps_its_measurements_and_takes_what_is_new(tmp_p
     assert version(tmp_path / "t.db.schema2.bak") == "2"
 
 
+def test_costs_of_changes_that_were_timed_wrongly_are_dropped(tmp_path: Path) -> None:
+    recorded, url = engine(4), f"sqlite:///{tmp_path}/t.db"
+    with open_store(url) as store:
+        store.add_engine(MODEL, recorded.engine)
+        store.add_switch_costs(recorded.engine.spec.key, 0, SwitchCosts(size_ms=0.16, profile_ms=0.18))
+    raw = sqlite3.connect(tmp_path / "t.db")
+    raw.execute("update tuner_alembic set version_num = '3'")
+    raw.commit()
+    raw.close()
+    with open_store(url) as store:
+        assert [(e.size_change_ms, e.profile_change_ms) for e in store.engines()] == [(None, None)]
+    assert version(tmp_path / "t.db") == tables.SCHEMA_VERSION
+
+
 def test_the_file_is_backed_up_as_it_was(tmp_path: Path) -> None:
     old_store(tmp_path / "t.db")
     open_store(f"sqlite:///{tmp_path}/t.db").close()

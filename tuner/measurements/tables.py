@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = "3"
+SCHEMA_VERSION = "4"
 
 metadata = MetaData()
 
