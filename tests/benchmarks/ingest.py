@@ -1,9 +1,10 @@
 """Ingestion beside DuckDB and Polars: `python tests/benchmarks/ingest.py [--rows N] [--lines N]`.
 
-Writes its own inputs (Parquet: timestamp, batch, seq and two other columns; JSON Lines: the same), then lets
-each engine, in a process of its own with two threads, go from the file to counts of each size and to the
-first and last time, in turns. Prints medians of wall time, processor time, the peak memory and the ratio to
-the faster of the two others; above 1 is faster.
+Writes its own inputs (Parquet: timestamp, batch, seq and two other columns, in row groups of the size that
+Arrow and that DuckDB write by default; JSON Lines: the same columns), then lets each engine, in a process of
+its own with two threads, go from the file to counts of each size and to the first and last time, in turns.
+Prints medians of wall time, processor time, the peak memory and the ratio to the faster of the two others;
+above 1 is faster. `duckdb, 15 min` answers what `tuner` answers: counts of each size in each 15 minutes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +25,7 @@ import pyarrow.parquet as pq
 
 THREADS = 2
 CHUNK_ROWS = 1_000_000
+DUCKDB_GROUP_ROWS = 122_880
 DAY_START_US = 1_714_521_600_000_000
 DAY_US = 86_400_000_000
 
@@ -46,6 +49,15 @@ DUCKDB_JSON = DUCKDB_PARQUET.replace(
     "read_parquet(?)",
     "read_json(?, format='newline_delimited', columns={ts: 'TIMESTAMP', batch: 'BIGINT', seq: 'BIGINT'})",
 )
+DUCKDB_BUCKETS = DUCKDB_PARQUET.replace(
+    """    "select batch, seq, count(*), min(ts), max(ts) from read_parquet(?)"
+    " where batch > 0 and seq > 0 group by all",
+""",
+    """    "select batch, seq, sum(rows), min(first), max(last) from ("
+    " select epoch_us(ts) // 900000000, batch, seq, count(*) as rows, min(ts) as first, max(ts) as last"
+    " from read_parquet(?) where batch > 0 and seq > 0 group by all) group by all",
+""",
+)
 POLARS_PARQUET = """
 import polars
 rows = (
@@ -62,7 +74,12 @@ POLARS_JSON = POLARS_PARQUET.replace(
     "scan_ndjson(path, schema={'ts': polars.String, 'batch': polars.Int64, 'seq': polars.Int64})",
 )
 ENGINES = {
-    "parquet": {"tuner": TUNER, "duckdb": DUCKDB_PARQUET, "polars": POLARS_PARQUET},
+    "parquet": {
+        "tuner": TUNER,
+        "duckdb": DUCKDB_PARQUET,
+        "polars": POLARS_PARQUET,
+        "duckdb, 15 min": DUCKDB_BUCKETS,
+    },
     "json lines": {"tuner": TUNER, "duckdb": DUCKDB_JSON, "polars": POLARS_JSON},
 }
 # What is timed is reading and counting; importing an engine is not.
@@ -104,7 +121,7 @@ def columns(random: np.random.Generator, start: int, rows: int, total: int) -> d
     }
 
 
-def write_parquet(path: Path, total: int) -> None:
+def write_parquet(path: Path, total: int, group_rows: int) -> None:
     random = np.random.default_rng(1)
     hosts = pa.array([f"host-{n:02}" for n in range(40)])
     writer = None
@@ -114,7 +131,7 @@ def write_parquet(path: Path, total: int) -> None:
         values["host"] = hosts.take(pa.array(values["host"]))
         table = pa.table(values)
         writer = writer or pq.ParquetWriter(path, table.schema)
-        writer.write_table(table)
+        writer.write_table(table, group_rows)
     if writer is not None:
         writer.close()
 
@@ -142,20 +159,21 @@ def run(engine: str, path: Path) -> Run:
 
 
 def compare(form: str, path: Path, repeats: int) -> None:
-    runs: dict[str, list[Run]] = {name: [] for name in ENGINES[form]}
+    engines = ENGINES[form.split(",")[0]]
+    runs: dict[str, list[Run]] = {name: [] for name in engines}
     for _ in range(repeats):
-        for name, engine in ENGINES[form].items():
+        for name, engine in engines.items():
             runs[name].append(run(engine, path))
     answers = {tuple(r.answer) for found in runs.values() for r in found}
     if len(answers) != 1:
         raise SystemExit(f"{form}: the engines disagree: {answers}")
     print(f"\n{form}: {path.stat().st_size / 1e6:,.0f} MB, {answers.pop()[1]:,} rows, medians of {repeats}")
-    print(f"{'engine':10}{'wall s':>10}{'cpu s':>10}{'peak MB':>10}{'rows/s':>16}")
+    print(f"{'engine':15}{'wall s':>10}{'cpu s':>10}{'peak MB':>10}{'rows/s':>16}")
     for name, found in runs.items():
         wall = statistics.median(r.wall_s for r in found)
         cpu = statistics.median(r.cpu_s for r in found)
         rate = found[0].answer[1] / wall
-        print(f"{name:10}{wall:>10.2f}{cpu:>10.2f}{max(r.peak_mb for r in found):>10}{rate:>16,.0f}")
+        print(f"{name:15}{wall:>10.2f}{cpu:>10.2f}{max(r.peak_mb for r in found):>10}{rate:>16,.0f}")
     for what in ("wall_s", "cpu_s"):
         medians = {name: statistics.median(getattr(r, what) for r in found) for name, found in runs.items()}
         fastest = min(medians["duckdb"], medians["polars"])
@@ -172,7 +190,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = asked.folder or Path(temporary)
         for form, name, write, count in (
-            ("parquet", "rows.parquet", write_parquet, asked.rows),
+            ("parquet", "rows.parquet", partial(write_parquet, group_rows=CHUNK_ROWS), asked.rows),
+            (
+                "parquet, small row groups",
+                "rows-in-small-groups.parquet",
+                partial(write_parquet, group_rows=DUCKDB_GROUP_ROWS),
+                asked.rows,
+            ),
             ("json lines", "rows.jsonl", write_lines, asked.lines),
         ):
             path = folder / f"{count}-{name}"

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 Column = Any
-"""A `pyarrow.Array`, or a list of Python objects where the values are of mixed types."""
+"""A `pyarrow.Array`, `Ends`, or a list of Python objects where the values are of mixed types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """A time column of rows of which only the first and the last time are known, which `values` holds.
+
+    They may be those of more rows than these, all of one piece.
+    """
+
+    values: pa.Array
+    row_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +33,8 @@ class Block:
     could not be read at all; their values are null in every column. `byte_count` is what they took of the
     file. A block `is_outside_window` when it was skipped unread because of its times. `row_numbers` are given
     where rows do not follow one another without a gap.
+
+    A time column may be `Ends`: then `exact` reads all of the piece again, with the time of each row.
     """
 
     columns: Mapping[str, Column]
@@ -30,6 +44,7 @@ class Block:
     byte_count: int = 0
     is_outside_window: bool = False
     row_numbers: Sequence[int] | NDArray[np.int64] | None = None
+    exact: Callable[[], Iterator[Block]] | None = None
 
     def row_number(self, place: int) -> int:
         """The number in the file, from 0, of the row at a place in the block."""

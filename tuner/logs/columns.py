@@ -51,6 +51,12 @@ class FileColumns:
         others = {self.count, self.time, *(s.name for s in self.shapes), *(f.name for f in self.fixed)}
         return tuple(name for name in names if name is not None and name not in others)
 
+    @property
+    def time_is_only_time(self) -> bool:
+        """Whether nothing else is read from the column of times."""
+        others = [c.name for c in (*self.axes, *self.shapes, *self.fixed) if c is not None]
+        return self.time is not None and self.time not in (*others, self.count)
+
     def sentences(self) -> list[str]:
         told = [str(shape) for shape in self.shapes]
         told += [str(column) for column in self.axes if column is not None]

@@ -36,30 +36,39 @@ class Bounds:
     null_count: int | None
 
 
-def column_bounds(footer: bytes, column: int) -> list[Bounds | None]:
-    """For each row group, the bounds of the leaf column at this place; None where they are not there.
+class Footer:
+    """A footer's bytes; what it says of a column is worked out once."""
 
-    Empty where the footer cannot be followed.
-    """
-    try:
-        return _row_groups(_Compact(footer, 0), column)
-    except (IndexError, ValueError, struct.error, RecursionError):
-        return []
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._known: dict[int, list[Bounds | None]] = {}
+
+    def bounds(self, column: int) -> list[Bounds | None]:
+        """For each row group, the bounds of the leaf column at this place; None where they are not there.
+
+        Empty where the footer cannot be followed.
+        """
+        if column not in self._known:
+            try:
+                self._known[column] = _row_groups(_Compact(self._content, 0), column)
+            except (IndexError, ValueError, struct.error, RecursionError):
+                self._known[column] = []
+        return self._known[column]
 
 
-def footer_of(source: Source) -> bytes:
-    """The bytes of a file's footer, none where its end tells no length of it.
+def footer_of(source: Source) -> Footer:
+    """A file's footer, without a byte where its end tells no length of it.
 
     Raises DamagedFile where the file cannot be read.
     """
     with reading(source), source.filesystem.open_input_file(source.path) as file:
         tail = _end(file, source.byte_count, _TAIL_BYTES)
         if len(tail) < _LENGTH_BYTES:
-            return b""
+            return Footer(b"")
         length = struct.unpack("<I", tail[-_LENGTH_BYTES:-4])[0] + _LENGTH_BYTES
         if length > len(tail):
             tail = _end(file, source.byte_count, length)
-    return tail[-length:-_LENGTH_BYTES]
+    return Footer(tail[-length:-_LENGTH_BYTES])
 
 
 def _end(file: Any, byte_count: int, length: int) -> bytes:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tuner.logs.footer import Bounds, column_bounds
+import pyarrow as pa
+
+from tuner.logs.footer import Bounds, Footer
 from tuner.logs.log_file import Wanted
 from tuner.logs.times import NO_TIME, read_time
 
@@ -17,17 +20,21 @@ _SECONDS_A_DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """First and last time in a row group, and whether every row of it has one."""
+    """First and last time in a row group, and whether every row of it has one.
+
+    `stored` are the two as whole numbers of the column's own unit, where that is what they are.
+    """
 
     first_us: int
     last_us: int
     covers_all: bool
+    stored: tuple[int, int] | None
 
 
 class GroupTimes:
     """The times of one file's row groups in the column that is wanted as time."""
 
-    def __init__(self, footer: bytes, metadata: Any, wanted: Wanted) -> None:
+    def __init__(self, footer: Footer, metadata: Any, wanted: Wanted) -> None:
         self._footer = footer
         self._metadata = metadata
         self._wanted = wanted
@@ -40,6 +47,23 @@ class GroupTimes:
         since, until = self._wanted.window
         return (since is not None and span.last_us < since) or (until is not None and span.first_us >= until)
 
+    def bucket(self, group: int) -> int | None:
+        """The bucket that every row of the group lies in; None where that is not sure, or not enough."""
+        width_us, span = self._wanted.bucket_us, self._spans[group]
+        if not width_us or span is None or span.stored is None:
+            return None
+        since, until = self._wanted.window
+        if (since is not None and span.first_us < since) or (until is not None and span.last_us >= until):
+            return None
+        first, last = span.first_us // width_us, span.last_us // width_us
+        return first if first == last else None
+
+    def ends(self, groups: Sequence[int]) -> pa.Array:
+        """First and last time of groups that each lie in a bucket, in the type of the column."""
+        spans = [span for group in groups if (span := self._spans[group]) is not None]
+        stored = [end for span in spans for end in span.stored or ()]
+        return pa.array([min(stored), max(stored)], pa.int64()).cast(self._kind)
+
     def span(self) -> tuple[int, int] | None:
         """First and last microsecond of the file; None where some group that has rows does not tell."""
         row_counts = [self._metadata.row_group(i).num_rows for i in range(self._metadata.num_row_groups)]
@@ -50,16 +74,34 @@ class GroupTimes:
         return min(span.first_us for span in known), max(span.last_us for span in known)
 
     @cached_property
+    def _place(self) -> int | None:
+        schema = self._metadata.schema
+        return next((i for i in range(len(schema)) if schema.column(i).path == self._wanted.time), None)
+
+    @cached_property
+    def _meaning(self) -> dict[str, Any]:
+        described: dict[str, Any] = json.loads(
+            self._metadata.schema.column(self._place).logical_type.to_json()
+        )
+        return described
+
+    @property
+    def _kind(self) -> pa.DataType:
+        """The column's type as far as times depend on it."""
+        if self._meaning["Type"] != "Timestamp":
+            return pa.int64()
+        # Types of before Parquet 2 say nothing of zones, and Arrow reads them as without one.
+        has_zone = self._meaning["isAdjustedToUTC"] and not self._meaning["is_from_converted_type"]
+        return pa.timestamp(_UNITS[self._meaning["timeUnit"]], "UTC" if has_zone else None)
+
+    @cached_property
     def _spans(self) -> list[_Span | None]:
         nothing: list[_Span | None] = [None] * self._metadata.num_row_groups
-        schema = self._metadata.schema
-        place = next((i for i in range(len(schema)) if schema.column(i).path == self._wanted.time), None)
-        if place is None:
+        if self._place is None:
             return nothing
-        meaning = json.loads(schema.column(place).logical_type.to_json())
         spans = [
-            None if bounds is None else _span(bounds, meaning, self._wanted.time_unit)
-            for bounds in column_bounds(self._footer, place)
+            None if bounds is None else _span(bounds, self._meaning, self._wanted.time_unit)
+            for bounds in self._footer.bounds(self._place)
         ]
         return spans if len(spans) == len(nothing) else nothing
 
@@ -71,7 +113,10 @@ def _span(bounds: Bounds, meaning: dict[str, Any], unit: str | None) -> _Span | 
     )
     if NO_TIME in (first, last) or first_unit != last_unit:
         return None
-    return _Span(first, last, not bounds.null_count)
+    ends = bounds.least, bounds.largest
+    is_whole = meaning.get("Type") != "Date" and all(isinstance(end, int) for end in ends)
+    stored = (int(ends[0]), int(ends[1])) if is_whole and bounds.null_count == 0 else None
+    return _Span(first, last, not bounds.null_count, stored)
 
 
 def _time(value: float, meaning: dict[str, Any], unit: str | None) -> tuple[int, str | None]:

@@ -28,6 +28,8 @@ class Wanted:
     """The columns to read; `time` is among them, and rows outside the window may be skipped unread.
 
     `sizes` are those of them that are read as sizes and nothing else, so that only whole numbers count.
+    Where `bucket_us` is above 0, times need only be known to the bucket of that width, with the first and the
+    last of a block.
     """
 
     names: tuple[str, ...]
@@ -35,6 +37,7 @@ class Wanted:
     time_unit: str | None = None
     window: TimeWindow = (None, None)
     sizes: tuple[str, ...] = ()
+    bucket_us: int = 0
 
 
 class SpanPieces(Protocol):
@@ -50,7 +53,7 @@ class SpanPieces(Protocol):
 class Spans:
     """A file cut into `count` units of about `unit_bytes`, so that several machines can read it at once.
 
-    `pieces` reads the units from a start up to an end, with the very blocks that the file has when it is read
+    `pieces` reads the units from a start up to an end, with the very rows that the file has when it is read
     as a whole. Where `are_numbered`, blocks know their rows' numbers in the file; else numbers start from 0
     in each span.
     """

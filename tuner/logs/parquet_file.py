@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tuner.logs.block import Block
+from tuner.logs.block import Block, Ends
 from tuner.logs.file_start import reading
-from tuner.logs.footer import footer_of
+from tuner.logs.footer import Footer, footer_of
 from tuner.logs.group_times import GroupTimes
 from tuner.logs.layout import Layout, layout_of_schema, take_column
 from tuner.logs.log_file import LogFile, Piece, Spans, Wanted, known_names
 from tuner.logs.sources import Source
+from tuner.logs.stretches import BATCH_ROWS, Stretch, stretches
 
-BATCH_ROWS = 1 << 20
-_Parts = tuple[Source, Any, Layout, bytes]
-"""A file, its metadata as Arrow has it, its columns, and the bytes of its footer."""
+_Parts = tuple[Source, Any, Layout, Footer]
+"""A file, its metadata as Arrow has it, its columns, and its footer."""
 
 
 def open_parquet(source: Source) -> LogFile:
@@ -45,7 +46,7 @@ def open_parquet(source: Source) -> LogFile:
     )
 
 
-def _time_span(footer: bytes, metadata: Any, wanted: Wanted) -> tuple[int, int] | None:
+def _time_span(footer: Footer, metadata: Any, wanted: Wanted) -> tuple[int, int] | None:
     return GroupTimes(footer, metadata, wanted).span()
 
 
@@ -78,38 +79,44 @@ def _row_groups(file: _Parts, wanted: Wanted, start: int, end: int) -> RowGroups
 
 def _pieces(file: _Parts, wanted: Wanted, span: tuple[int, int] | None = None) -> Iterator[Piece]:
     source, metadata, layout, footer = file
-    start, end = span or (0, metadata.num_row_groups)
     times = GroupTimes(footer, metadata, wanted)
-    first_row = 0
-    for group in range(end):
-        details = metadata.row_group(group)
-        if details.num_rows and group >= start:
-            if times.is_outside(group):
-                yield partial(_skipped, first_row, details.num_rows)
-            else:
-                yield partial(_group_blocks, source, metadata, layout, (group, first_row, wanted))
-        first_row += details.num_rows
+    for stretch in stretches(metadata, times, span or (0, metadata.num_row_groups)):
+        if stretch.is_outside:
+            yield partial(_skipped, stretch)
+        else:
+            ends = None if stretch.bucket is None else times.ends(stretch.groups)
+            yield partial(_blocks, (source, metadata, layout), wanted, stretch, ends)
 
 
-def _skipped(first_row: int, row_count: int) -> Iterator[Block]:
-    yield Block({}, row_count, first_row, is_outside_window=True)
+def _skipped(stretch: Stretch) -> Iterator[Block]:
+    yield Block({}, stretch.row_count, stretch.first_row, is_outside_window=True)
 
 
-def _group_blocks(
-    source: Source, metadata: Any, layout: Layout, task: tuple[int, int, Wanted]
+def _blocks(
+    file: tuple[Source, Any, Layout], wanted: Wanted, stretch: Stretch, ends: pa.Array | None
 ) -> Iterator[Block]:
-    group, first_row, wanted = task
+    """The rows of a stretch; where the two `ends` of their times are given, no more is read of these."""
+    source, metadata, layout = file
     names = known_names(wanted.names, layout)
-    with reading(source), _opened(source, metadata) as file:
-        if not names:
-            yield Block({}, metadata.row_group(group).num_rows, first_row)
-            return
-        columns = [".".join(layout[name].keys) for name in names]
-        batches = file.iter_batches(BATCH_ROWS, row_groups=[group], columns=columns, use_threads=False)
+    exact = None
+    if ends is not None:
+        exact = partial(_blocks, file, wanted, stretch, None)
+        names.remove(str(wanted.time))
+    if not names:
+        columns = {} if ends is None else {str(wanted.time): Ends(ends, stretch.row_count)}
+        yield Block(columns, stretch.row_count, stretch.first_row, exact=exact)
+        return
+    with reading(source), _opened(source, metadata) as opened:
+        paths = [".".join(layout[name].keys) for name in names]
+        batches = opened.iter_batches(BATCH_ROWS, row_groups=stretch.groups, columns=paths, use_threads=False)
         bytes_per_row = _bytes_per_row(source, metadata)
+        first_row = stretch.first_row
         for batch in batches:
             taken = {name: take_column(batch, layout[name].keys) for name in names}
-            yield Block(taken, batch.num_rows, first_row, byte_count=round(batch.num_rows * bytes_per_row))
+            if ends is not None:
+                taken[str(wanted.time)] = Ends(ends, batch.num_rows)
+            byte_count = round(batch.num_rows * bytes_per_row)
+            yield Block(taken, batch.num_rows, first_row, byte_count=byte_count, exact=exact)
             first_row += batch.num_rows
 
 

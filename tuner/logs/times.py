@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tuner.errors import TunerError
+from tuner.logs.block import Ends
 from tuner.logs.numbers import Int64Array, is_text, plain_values
 
 NO_TIME = np.iinfo(np.int64).min
@@ -43,13 +44,15 @@ class Times:
     """Times of shape (rows,) with what had to be assumed to read them.
 
     `units` are those that bare numbers were read in; `has_zoneless` says that some text or timestamp had no
-    zone; `unreadable_count` counts values that are there but are no time.
+    zone; `unreadable_count` counts values that are there but are no time. `ends` are the first and the last
+    of them where no more is known; then `us` has the first in every place.
     """
 
     us: Int64Array
     units: frozenset[str] = frozenset()
     has_zoneless: bool = False
     unreadable_count: int = 0
+    ends: tuple[int, int] | None = None
 
 
 def parse_time(text: str, option: str) -> int:
@@ -74,6 +77,10 @@ def read_times(column: Any, unit: str | None = None) -> Times:
     """Any column as times; `unit` forces the unit of bare numbers."""
     if isinstance(column, list):
         return _from_objects(column, unit)
+    if isinstance(column, Ends):
+        times = read_times(column.values, unit)
+        first, last = (int(us) for us in times.us)
+        return replace(times, us=np.broadcast_to(times.us[0], column.row_count), ends=(first, last))
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)

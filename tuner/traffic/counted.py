@@ -198,7 +198,7 @@ class Counted:
             self.has_hashed |= file.splits_untimed
             return _untimed(rows.row_count if numbers is None else numbers, block.first_row, file), None
         us = times.us if numbers is None else times.us[numbers]
-        span = span_of(us)
+        span = span_of(us) if times.ends is None or numbers is not None else Span(*times.ends, is_rising=True)
         if span.first_us != NO_TIME:
             self._widen(span.first_us, span.last_us)
             return us, span

@@ -15,7 +15,7 @@ from tuner.logs.columns import FileColumns
 from tuner.logs.log_file import LogFile, Piece, Refused, TimeWindow, Wanted
 from tuner.traffic.counted import Counted, FileRows
 from tuner.traffic.runnable import Runnable
-from tuner.traffic.tally import MOST_CELLS, Tally, level_for
+from tuner.traffic.tally import MOST_CELLS, WIDTHS_US, Tally, level_for
 
 Progress = Callable[[int, int], None]
 """Called with the bytes and the rows done so far."""
@@ -37,7 +37,8 @@ class Task:
     def wanted(self) -> Wanted:
         columns = self.columns
         sizes = columns.sizes(bound_axis=self.rules.bound_axis)
-        return Wanted(columns.names, columns.time, columns.time_unit, self.rows.window, sizes)
+        bucket_us = WIDTHS_US[self.level] if self.level and columns.time_is_only_time else 0
+        return Wanted(columns.names, columns.time, columns.time_unit, self.rows.window, sizes, bucket_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +164,23 @@ def count_piece(
     piece: Piece, task: Task, level: int = 0, is_stopped: Callable[[], bool] = lambda: False
 ) -> Counted:
     """Count one piece in buckets of the level that the file has reached, so that few cells come back."""
+    counted, exact = _count_blocks(piece, task, level, is_stopped)
+    if exact is not None and counted.used_row_count < counted.row_count:
+        # The first or the last time may be that of a row which is not used.
+        counted, _ = _count_blocks(exact, task, level, is_stopped)
+    return counted
+
+
+def _count_blocks(
+    piece: Piece, task: Task, level: int, is_stopped: Callable[[], bool]
+) -> tuple[Counted, Piece | None]:
+    """What the blocks count for, and the piece with all times where the blocks know only their ends."""
     counted = Counted(Tally(task.rules.axes, level))
+    exact = None
     for block in piece():
         if is_stopped():
             break
         rows = None if block.is_outside_window else clean_rows(block, task.columns, task.rules)
         counted.add_block(block, rows, task.rows)
-    return counted
+        exact = block.exact
+    return counted, exact

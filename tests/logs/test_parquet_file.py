@@ -1,0 +1,126 @@
+"""Times of row groups that lie in one bucket are not read, and nobody can tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.logs.log_files import parquet, read, rejected
+from tuner.traffic.traffic import Traffic
+
+ROWS, GROUP = 1_200_000, 50_000
+MAY_S = 1_714_521_600
+DAY_S = 86_400
+SEQ = np.random.default_rng(3).integers(1, 9, ROWS)
+
+
+def seconds(*, in_order: bool = True) -> np.ndarray[Any, Any]:
+    """A day in steps of two hours, so that some row groups lie in one bucket and some do not."""
+    steps = np.sort(np.random.default_rng(5).integers(0, 12, ROWS // GROUP * 2))
+    times = MAY_S + np.repeat(steps, GROUP // 2) * 7200
+    return times if in_order else np.random.default_rng(7).permutation(times)
+
+
+DRESSES = {
+    "epoch seconds": pa.array(seconds()),
+    "epoch seconds in 32 bits": pa.array(seconds().astype(np.int32)),
+    "epoch milliseconds": pa.array(seconds() * 1000),
+    "floats": pa.array(seconds().astype(np.float64)),
+    "with zone": pa.array(seconds() * 1_000_000).cast(pa.timestamp("us", "UTC")),
+    "without zone": pa.array(seconds() * 1000).cast(pa.timestamp("ms")),
+    "nanoseconds": pa.array(seconds() * 1_000_000_000).cast(pa.timestamp("ns", "Europe/Berlin")),
+    "some null": pa.array([None, *seconds()[1:].tolist()], pa.timestamp("s")),
+    "in no order": pa.array(seconds(in_order=False)).cast(pa.timestamp("s", "UTC")),
+}
+
+
+def both(folder: Path, columns: dict[str, Any], **settings: Any) -> tuple[Traffic, Traffic]:
+    """The traffic of a file with statistics, and of one that has none for its times."""
+    told = parquet(folder / "told" / "a.parquet", columns, row_group_size=GROUP)
+    untold = parquet(folder / "untold" / "a.parquet", columns, row_group_size=GROUP, write_statistics=["seq"])
+    return read(told, **settings), read(untold, **settings)
+
+
+def account(traffic: Traffic) -> tuple[Any, ...]:
+    return (
+        traffic.start,
+        traffic.end,
+        traffic.row_count,
+        traffic.used_row_count,
+        traffic.skipped,
+        rejected(traffic),
+        [note for note in traffic.notes if "time" in note],
+    )
+
+
+def assert_same(one: Traffic, other: Traffic) -> None:
+    assert account(one) == account(other)
+    for a, b in ((one.histogram, other.histogram), (one.tune, other.tune), (one.holdout, other.holdout)):
+        assert (a is None) == (b is None)
+        if a is not None and b is not None:
+            assert a.axes == b.axes
+            assert np.array_equal(a.sizes, b.sizes)
+            assert np.array_equal(a.counts, b.counts)
+
+
+def test_some_groups_of_these_files_lie_in_one_bucket_and_some_do_not() -> None:
+    groups = seconds().reshape(-1, GROUP)
+    assert 0 < sum(len(set(group)) == 1 for group in groups) < len(groups)
+
+
+@pytest.mark.parametrize("dress", DRESSES)
+@pytest.mark.parametrize("version", ["1.0", "2.6"])
+def test_times_of_the_footer_count_like_times_of_the_rows(dress: str, version: str, tmp_path: Path) -> None:
+    columns = {"ts": DRESSES[dress], "seq": SEQ}
+    if version == "1.0" and dress == "nanoseconds":
+        columns["ts"] = columns["ts"].cast(pa.timestamp("us", "Europe/Berlin"))
+    told = parquet(tmp_path / "told" / "a.parquet", columns, row_group_size=GROUP, version=version)
+    untold = tmp_path / "untold" / "a.parquet"
+    parquet(untold, columns, row_group_size=GROUP, version=version, write_statistics=["seq"])
+    assert_same(read(told), read(untold))
+
+
+def test_a_rejected_row_does_not_lend_its_time_to_the_log(tmp_path: Path) -> None:
+    seq = SEQ.copy()
+    seq[[0, -1]] = -1  # the rows of the first and of the last time
+    ts = pa.array(np.concatenate([[MAY_S], seconds()[1:-1] + 1, [MAY_S + DAY_S - 1]]))
+    told, untold = both(tmp_path, {"ts": ts, "seq": seq})
+    assert_same(told, untold)
+    assert rejected(told) == {"not_positive": 2}
+    assert told.start is not None
+    assert told.start.timestamp() > MAY_S
+
+
+def test_a_window_cuts_through_a_group(tmp_path: Path) -> None:
+    columns = {"ts": pa.array(seconds()), "seq": SEQ}
+    told, untold = both(tmp_path, columns, since="2024-05-01T03:01:07Z", until="2024-05-01T20:31:00Z")
+    assert_same(told, untold)
+    assert told.used_row_count < ROWS
+
+
+def test_a_column_that_is_time_and_size_is_read(tmp_path: Path) -> None:
+    columns = {"ts": pa.array(seconds()), "n": SEQ}
+    told, untold = both(tmp_path, columns, axes={"seq": "ts/100000"}, time="ts")
+    assert_same(told, untold)
+    assert len(told.histogram) > 1 or told.used_row_count == ROWS
+
+
+def test_damaged_times_that_need_not_be_read_do_no_harm(tmp_path: Path) -> None:
+    ts = MAY_S + np.repeat(np.arange(ROWS // GROUP), GROUP) * 3600
+    log = parquet(
+        tmp_path / "a.parquet", {"ts": pa.array(ts), "seq": SEQ}, row_group_size=GROUP, use_dictionary=False
+    )
+    whole = read(log)
+    data = bytearray(log.read_bytes())
+    metadata = pq.read_metadata(log)
+    for group in range(metadata.num_row_groups):
+        chunk = metadata.row_group(group).column(0)
+        start = chunk.data_page_offset
+        data[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+    log.write_bytes(bytes(data))
+    assert_same(read(log), whole)

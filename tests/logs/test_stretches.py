@@ -1,0 +1,83 @@
+"""Row groups that are read in one go: which are joined, and which times need not be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.logs.log_files import parquet
+from tuner.logs.footer import footer_of
+from tuner.logs.group_times import GroupTimes
+from tuner.logs.log_file import Wanted
+from tuner.logs.sources import find_sources
+from tuner.logs.stretches import BATCH_ROWS, Stretch, stretches
+
+HOUR_US = 3_600_000_000
+MAY_US = 1_714_521_600_000_000
+
+
+def found(log: Path, span: tuple[int, int] | None = None, **wanted: Any) -> list[Stretch]:
+    metadata = pq.read_metadata(log)
+    footer = footer_of(find_sources([str(log)]).sources[0])
+    times = GroupTimes(footer, metadata, Wanted(**{"names": ("ts",), "time": "ts", **wanted}))
+    return list(stretches(metadata, times, span or (0, metadata.num_row_groups)))
+
+
+def hourly(path: Path, hours: list[float], rows: int = 2, unit: str = "us") -> Path:
+    """A file with a row group for each hour, of rows a second apart."""
+    starts = [round(hour * HOUR_US) + second * 1_000_000 for hour in hours for second in range(rows)]
+    times = pa.array([MAY_US + us for us in starts], pa.timestamp("us", "UTC")).cast(
+        pa.timestamp(unit, "UTC")
+    )
+    return parquet(path, {"ts": times, "seq": [1] * len(starts)}, row_group_size=rows)
+
+
+def test_groups_are_joined_where_every_time_is_wanted(tmp_path: Path) -> None:
+    assert found(hourly(tmp_path / "a.parquet", [0, 1, 2])) == [Stretch((0, 1, 2), 0, 6, False, None)]
+
+
+def test_groups_are_joined_within_a_bucket(tmp_path: Path) -> None:
+    log = hourly(tmp_path / "a.parquet", [0, 0.5, 1, 1.9999, 2, 2.5])
+    hours = MAY_US // HOUR_US
+    assert found(log, bucket_us=HOUR_US) == [
+        Stretch((0, 1), 0, 4, False, hours),
+        Stretch((2,), 4, 2, False, hours + 1),
+        Stretch((3,), 6, 2, False, None),
+        Stretch((4, 5), 8, 4, False, hours + 2),
+    ]
+
+
+def test_groups_outside_of_the_window_are_apart(tmp_path: Path) -> None:
+    log = hourly(tmp_path / "a.parquet", [0, 1, 2, 3, 4])
+    window = (MAY_US + 2 * HOUR_US, MAY_US + 3 * HOUR_US + 1_000_000)
+    read = found(log, window=window, bucket_us=HOUR_US)
+    assert [(s.groups, s.is_outside, s.bucket is not None) for s in read] == [
+        ((0, 1), True, False),
+        ((2,), False, True),
+        ((3,), False, False),  # its second row is outside
+        ((4,), True, False),
+    ]
+
+
+def test_no_more_rows_are_joined_than_are_read_at_a_time(tmp_path: Path) -> None:
+    third = BATCH_ROWS // 3
+    log = parquet(tmp_path / "a.parquet", {"seq": pa.array([1] * (third * 7))}, row_group_size=third)
+    assert [s.groups for s in found(log, names=("seq",), time=None)] == [(0, 1, 2), (3, 4, 5), (6,)]
+
+
+def test_a_span_of_groups_has_its_rows_numbers_in_the_file(tmp_path: Path) -> None:
+    log = hourly(tmp_path / "a.parquet", [0, 1, 2, 3])
+    assert found(log, (1, 3)) == [Stretch((1, 2), 2, 4, False, None)]
+
+
+def test_groups_without_rows_are_left_out(tmp_path: Path) -> None:
+    schema = pa.schema({"ts": pa.timestamp("us"), "seq": pa.int64()})
+    empty, full = schema.empty_table(), pa.table({"ts": pa.array([MAY_US]), "seq": [1]}).cast(schema)
+    with pq.ParquetWriter(tmp_path / "a.parquet", schema) as writer:
+        for table in (empty, full, empty, full):
+            writer.write_table(table)
+    joined = found(tmp_path / "a.parquet")
+    assert [(s.first_row, s.row_count) for s in joined] == [(0, 2)]
