@@ -11,6 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.logs.log_files import parquet, read, rejected
+from tuner.logs.block import Ends
+from tuner.logs.log_file import Wanted
+from tuner.logs.parquet_file import open_parquet
+from tuner.logs.sources import find_sources
 from tuner.traffic.traffic import Traffic
 
 ROWS, GROUP = 1_200_000, 50_000
@@ -124,3 +128,18 @@ def test_damaged_times_that_need_not_be_read_do_no_harm(tmp_path: Path) -> None:
         data[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
     log.write_bytes(bytes(data))
     assert_same(read(log), whole)
+
+
+def test_times_are_read_at_once_where_pieces_have_to_be_read_again(tmp_path: Path) -> None:
+    ts = pa.array(MAY_S + np.repeat(np.arange(5), 2) * 3600)
+    log = parquet(tmp_path / "a.parquet", {"ts": ts, "seq": [1] * 10}, row_group_size=2)
+    opened = open_parquet(find_sources([str(log)]).sources[0])
+    known_by_ends = []
+    for piece in opened.pieces(Wanted(("ts", "seq"), time="ts", bucket_us=3_600_000_000)):
+        for block in piece():
+            known_by_ends.append(isinstance(block.columns["ts"], Ends))
+            if block.exact is not None:
+                assert [b.columns["ts"].to_pylist() for b in block.exact()] == [
+                    ts[block.first_row : block.first_row + 2].to_pylist()
+                ]
+    assert known_by_ends == [True, True, False, False, False]

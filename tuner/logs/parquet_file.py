@@ -18,6 +18,9 @@ from tuner.logs.log_file import LogFile, Piece, Spans, Wanted, known_names
 from tuner.logs.sources import Source
 from tuner.logs.stretches import BATCH_ROWS, Stretch, stretches
 
+MOST_READ_AGAIN = 2
+"""Pieces of a file that are read a second time for their times; then times are read at once."""
+
 _Parts = tuple[Source, Any, Layout, Footer]
 """A file, its metadata as Arrow has it, its columns, and its footer."""
 
@@ -80,12 +83,20 @@ def _row_groups(file: _Parts, wanted: Wanted, start: int, end: int) -> RowGroups
 def _pieces(file: _Parts, wanted: Wanted, span: tuple[int, int] | None = None) -> Iterator[Piece]:
     source, metadata, layout, footer = file
     times = GroupTimes(footer, metadata, wanted)
+    read_again: list[Stretch] = []
     for stretch in stretches(metadata, times, span or (0, metadata.num_row_groups)):
+        blocks = partial(_blocks, (source, metadata, layout), wanted, stretch)
         if stretch.is_outside:
             yield partial(_skipped, stretch)
+        elif stretch.bucket is None or len(read_again) >= MOST_READ_AGAIN:
+            yield blocks
         else:
-            ends = None if stretch.bucket is None else times.ends(stretch.groups)
-            yield partial(_blocks, (source, metadata, layout), wanted, stretch, ends)
+            yield partial(blocks, times.ends(stretch.groups), partial(_again, blocks, read_again, stretch))
+
+
+def _again(blocks: Piece, read_again: list[Stretch], stretch: Stretch) -> Iterator[Block]:
+    read_again.append(stretch)
+    return blocks()
 
 
 def _skipped(stretch: Stretch) -> Iterator[Block]:
@@ -93,14 +104,16 @@ def _skipped(stretch: Stretch) -> Iterator[Block]:
 
 
 def _blocks(
-    file: tuple[Source, Any, Layout], wanted: Wanted, stretch: Stretch, ends: pa.Array | None
+    file: tuple[Source, Any, Layout],
+    wanted: Wanted,
+    stretch: Stretch,
+    ends: pa.Array | None = None,
+    exact: Piece | None = None,
 ) -> Iterator[Block]:
     """The rows of a stretch; where the two `ends` of their times are given, no more is read of these."""
     source, metadata, layout = file
     names = known_names(wanted.names, layout)
-    exact = None
     if ends is not None:
-        exact = partial(_blocks, file, wanted, stretch, None)
         names.remove(str(wanted.time))
     if not names:
         columns = {} if ends is None else {str(wanted.time): Ends(ends, stretch.row_count)}
