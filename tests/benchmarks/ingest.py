@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -73,15 +74,13 @@ POLARS_JSON = POLARS_PARQUET.replace(
     "scan_parquet(path)",
     "scan_ndjson(path, schema={'ts': polars.String, 'batch': polars.Int64, 'seq': polars.Int64})",
 )
-ENGINES = {
-    "parquet": {
-        "tuner": TUNER,
-        "duckdb": DUCKDB_PARQUET,
-        "polars": POLARS_PARQUET,
-        "duckdb, 15 min": DUCKDB_BUCKETS,
-    },
-    "json lines": {"tuner": TUNER, "duckdb": DUCKDB_JSON, "polars": POLARS_JSON},
+ON_PARQUET = {
+    "tuner": TUNER,
+    "duckdb": DUCKDB_PARQUET,
+    "polars": POLARS_PARQUET,
+    "duckdb, 15 min": DUCKDB_BUCKETS,
 }
+ON_LINES = {"tuner": TUNER, "duckdb": DUCKDB_JSON, "polars": POLARS_JSON}
 # What is timed is reading and counting; importing an engine is not.
 TIMED = """
 import os, sys, time, json, resource
@@ -121,7 +120,7 @@ def columns(random: np.random.Generator, start: int, rows: int, total: int) -> d
     }
 
 
-def write_parquet(path: Path, total: int, group_rows: int) -> None:
+def write_parquet(path: Path, total: int, group_rows: int = CHUNK_ROWS) -> None:
     random = np.random.default_rng(1)
     hosts = pa.array([f"host-{n:02}" for n in range(40)])
     writer = None
@@ -158,16 +157,15 @@ def run(engine: str, path: Path) -> Run:
     return Run(wall, cpu, peak, tuple(answer))
 
 
-def compare(form: str, path: Path, repeats: int) -> None:
-    engines = ENGINES[form.split(",")[0]]
+def compare(title: str, engines: Mapping[str, str], path: Path, repeats: int) -> None:
     runs: dict[str, list[Run]] = {name: [] for name in engines}
     for _ in range(repeats):
         for name, engine in engines.items():
             runs[name].append(run(engine, path))
     answers = {tuple(r.answer) for found in runs.values() for r in found}
     if len(answers) != 1:
-        raise SystemExit(f"{form}: the engines disagree: {answers}")
-    print(f"\n{form}: {path.stat().st_size / 1e6:,.0f} MB, {answers.pop()[1]:,} rows, medians of {repeats}")
+        raise SystemExit(f"{title}: the engines disagree: {answers}")
+    print(f"\n{title}: {path.stat().st_size / 1e6:,.0f} MB, {answers.pop()[1]:,} rows, medians of {repeats}")
     print(f"{'engine':15}{'wall s':>10}{'cpu s':>10}{'peak MB':>10}{'rows/s':>16}")
     for name, found in runs.items():
         wall = statistics.median(r.wall_s for r in found)
@@ -189,21 +187,18 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = asked.folder or Path(temporary)
-        for form, name, write, count in (
-            ("parquet", "rows.parquet", partial(write_parquet, group_rows=CHUNK_ROWS), asked.rows),
-            (
-                "parquet, small row groups",
-                "rows-in-small-groups.parquet",
-                partial(write_parquet, group_rows=DUCKDB_GROUP_ROWS),
-                asked.rows,
-            ),
-            ("json lines", "rows.jsonl", write_lines, asked.lines),
+        write_small = partial(write_parquet, group_rows=DUCKDB_GROUP_ROWS)
+        small = "rows-in-small-groups.parquet"
+        for title, engines, name, write, count in (
+            ("parquet", ON_PARQUET, "rows.parquet", write_parquet, asked.rows),
+            ("parquet, small row groups", ON_PARQUET, small, write_small, asked.rows),
+            ("json lines", ON_LINES, "rows.jsonl", write_lines, asked.lines),
         ):
             path = folder / f"{count}-{name}"
             if count and not path.exists():
                 write(path, count)
             if count:
-                compare(form, path, asked.repeats)
+                compare(title, engines, path, asked.repeats)
 
 
 if __name__ == "__main__":
