@@ -106,7 +106,6 @@ def change_ms(runner: TensorRTRunner, tasks: list[SizeTask], way: str) -> float:
 
 def pair_ms(lane: Lane, first: SizeTask, second: SizeTask, way: str) -> float:
     """Time of the second of two runs, which waits for the first or is queued behind it."""
-    before, after = lane.cuda.Event(), lane.cuda.Event()
     set_shapes(lane, first)
     lane.enqueue()
     lane.stream.synchronize()
@@ -115,11 +114,7 @@ def pair_ms(lane: Lane, first: SizeTask, second: SizeTask, way: str) -> float:
         lane.stream.synchronize()
     if second is not first:
         set_shapes(lane, second)
-    before.record(lane.stream)
-    lane.enqueue()
-    after.record(lane.stream)
-    after.synchronize()
-    return float(after.time_since(before))
+    return lane.run()[1]
 
 
 def set_shapes(lane: Lane, task: SizeTask) -> None:

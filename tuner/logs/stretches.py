@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tuner.logs.group_times import GroupTimes
@@ -28,30 +28,32 @@ class Stretch:
 
 def stretches(metadata: Any, times: GroupTimes, span: tuple[int, int]) -> Iterator[Stretch]:
     """The row groups from a first one up to a last, joined where they are read in the same way."""
-    open_one: Stretch | None = None
+    joined: Stretch | None = None
+    for one in _single_groups(metadata, times, span):
+        if joined is None:
+            joined = one
+        elif _belong_together(joined, one):
+            row_count = joined.row_count + one.row_count
+            joined = replace(joined, groups=joined.groups + one.groups, row_count=row_count)
+        else:
+            yield joined
+            joined = one
+    if joined is not None:
+        yield joined
+
+
+def _single_groups(metadata: Any, times: GroupTimes, span: tuple[int, int]) -> Iterator[Stretch]:
+    """Each row group that has rows."""
     first_row = sum(metadata.row_group(group).num_rows for group in range(span[0]))
     for group in range(*span):
         row_count = metadata.row_group(group).num_rows
-        is_outside = times.is_outside(group)
-        one = Stretch((group,), first_row, row_count, is_outside, None if is_outside else times.bucket(group))
+        if row_count:
+            is_outside = times.is_outside(group)
+            bucket = None if is_outside else times.bucket(group)
+            yield Stretch((group,), first_row, row_count, is_outside, bucket)
         first_row += row_count
-        if not row_count:
-            continue
-        if open_one is not None and _belong_together(open_one, one):
-            one = Stretch(
-                (*open_one.groups, group),
-                open_one.first_row,
-                open_one.row_count + row_count,
-                is_outside,
-                one.bucket,
-            )
-        elif open_one is not None:
-            yield open_one
-        open_one = one
-    if open_one is not None:
-        yield open_one
 
 
 def _belong_together(before: Stretch, after: Stretch) -> bool:
     alike = (before.is_outside, before.bucket) == (after.is_outside, after.bucket)
-    return alike and (before.is_outside or before.row_count + after.row_count <= BATCH_ROWS)
+    return alike and before.row_count + after.row_count <= BATCH_ROWS

@@ -42,7 +42,11 @@ class Lane:
         """Set the size and copy the inputs to the GPU; gives the inputs."""
         set_size(self.context, self.tensors, self.fill, task)
         give_memory(self.cuda, self.context, self.tensors, task)
-        arrays = {t.name: input_array(self.fill, t, task) for t in self.tensors if t.is_input}
+        arrays = {
+            tensor.name: tensor.pinned if tensor.is_on_host else input_array(self.fill, tensor, task)
+            for tensor in self.tensors
+            if tensor.is_input
+        }
         for tensor in self.tensors:
             if tensor.is_input and not tensor.is_on_host:
                 pinned_view(tensor, task.shapes[tensor.name])[...] = arrays[tensor.name]

@@ -82,10 +82,7 @@ def pinned_view(tensor: EngineTensor, shape: Shape) -> Array:
 def has_memory(context: trt.IExecutionContext, tensors: Iterable[EngineTensor]) -> bool:
     """Whether the memory there is holds every tensor at the size that is set."""
     on_gpu = [tensor for tensor in tensors if not tensor.is_on_host]
-    return all(
-        t.pinned is not None and t.pinned.nbytes >= _needed_bytes(t, tuple(context.get_tensor_shape(t.name)))
-        for t in on_gpu
-    )
+    return all(_holds(tensor, tuple(context.get_tensor_shape(tensor.name))) for tensor in on_gpu)
 
 
 def input_array(fill: InputFill, tensor: EngineTensor, task: SizeTask) -> Array:
@@ -112,9 +109,13 @@ def _needed_bytes(tensor: EngineTensor, shape: Shape) -> int:
     return max(int(np.prod(shape)) * tensor.numpy_dtype.itemsize, 1)
 
 
+def _holds(tensor: EngineTensor, shape: Shape) -> bool:
+    return tensor.pinned is not None and bool(tensor.pinned.nbytes >= _needed_bytes(tensor, shape))
+
+
 def _grow(cuda: Any, tensor: EngineTensor, shape: Shape) -> None:
-    needed = _needed_bytes(tensor, shape)
-    if tensor.pinned is None or tensor.pinned.nbytes < needed:
+    if not _holds(tensor, shape):
+        needed = _needed_bytes(tensor, shape)
         tensor.device = tensor.pinned = None  # freed before more is taken
         tensor.device = cuda.mem_alloc(needed)
         tensor.pinned = cuda.pagelocked_empty(needed, np.uint8)

@@ -141,8 +141,7 @@ def _to_3(operations: Operations) -> None:
 
 def _to_4(operations: Operations) -> None:
     """Without what changes cost, which was timed with much else in it; engines tell it when timed again."""
-    builds = tables.builds
-    operations.execute(update(builds).values(size_change_ms=None, profile_change_ms=None))
+    operations.execute(update(tables.builds).values(size_change_ms=None, profile_change_ms=None))
 
 
 MIGRATIONS: Mapping[str, tuple[str, Callable[[Operations], None]]] = {

@@ -88,9 +88,7 @@ class TensorRTRunner:
         )
 
     def time(self, task: SizeTask, rule: SamplingRule, check: OutputCheck | None = None) -> SizeTiming:
-        opened = self._opened
-        if opened is None:
-            raise RunFailed("no engine is open", "engine")
+        opened = self._engine()
         with _cuda_errors(opened.cuda):
             lane = _lane(opened, task.profile_index)
             arrays = lane.put_size(task)
@@ -100,9 +98,7 @@ class TensorRTRunner:
             return _timed(lane, rule, first_run_ms)
 
     def time_change(self, before: SizeTask, task: SizeTask) -> Change:
-        opened = self._opened
-        if opened is None:
-            raise RunFailed("no engine is open", "engine")
+        opened = self._engine()
         with _cuda_errors(opened.cuda):
             lane_before, lane = _lane(opened, before.profile_index), _lane(opened, task.profile_index)
             lane_before.put_size_again(before)
@@ -115,15 +111,18 @@ class TensorRTRunner:
 
     def time_contexts(self, tasks: Sequence[SizeTask], count: int) -> ContextsTiming:
         """All tasks at once, so many times, each in the execution context of its own profile."""
-        opened = self._opened
-        if opened is None:
-            raise RunFailed("no engine is open", "engine")
+        opened = self._engine()
         with _cuda_errors(opened.cuda):
             lanes = [_lane(opened, task.profile_index) for task in tasks]
             for lane, task in zip(lanes, tasks, strict=True):
                 lane.put_size(task)
             time_lanes(lanes, count // 4 + 1)  # warm-up
             return time_lanes(lanes, count)
+
+    def _engine(self) -> _Opened:
+        if self._opened is None:
+            raise RunFailed("no engine is open", "engine")
+        return self._opened
 
     def close(self) -> None:
         opened, self._opened = self._opened, None
