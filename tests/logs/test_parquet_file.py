@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.logs.log_files import parquet, read, rejected
+from tuner.logs import parquet_file, stretches
 from tuner.logs.block import Ends
 from tuner.logs.log_file import Wanted
 from tuner.logs.parquet_file import open_parquet
@@ -130,7 +131,10 @@ def test_damaged_times_that_need_not_be_read_do_no_harm(tmp_path: Path) -> None:
     assert_same(read(log), whole)
 
 
-def test_times_are_read_at_once_where_pieces_have_to_be_read_again(tmp_path: Path) -> None:
+def test_times_are_read_at_once_where_pieces_have_to_be_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretches, "BATCH_ROWS", 2)  # each row group is a piece
     ts = pa.array(MAY_S + np.repeat(np.arange(5), 2) * 3600)
     log = parquet(tmp_path / "a.parquet", {"ts": ts, "seq": [1] * 10}, row_group_size=2)
     opened = open_parquet(find_sources([str(log)]).sources[0])
@@ -143,3 +147,49 @@ def test_times_are_read_at_once_where_pieces_have_to_be_read_again(tmp_path: Pat
                     ts[block.first_row : block.first_row + 2].to_pylist()
                 ]
     assert known_by_ends == [True, True, False, False, False]
+
+
+def test_pages_are_no_longer_looked_at_where_they_tell_too_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretches, "BATCH_ROWS", 20)  # each row group is a piece
+    in_order, mixed = np.arange(20) * 600, np.arange(20) * 600
+    np.random.default_rng(2).shuffle(mixed)
+    ts = MAY_S + np.concatenate([mixed, mixed, in_order, in_order // 10])
+    log = parquet(
+        tmp_path / "a.parquet",
+        {"ts": pa.array(ts), "seq": [1] * len(ts)},
+        row_group_size=20,
+        data_page_size=1,
+        write_batch_size=2,
+    )
+    wanted = Wanted(("ts", "seq"), time="ts", bucket_us=3_600_000_000)
+    opened = open_parquet(find_sources([str(log)]).sources[0])
+    known = [any(isinstance(b.columns["ts"], Ends) for b in piece()) for piece in opened.pieces(wanted)]
+    assert known == [False, False, False, True]  # the last lies in one hour, as the footer says
+    alone = list(opened.pieces(wanted))[2:]
+    assert [any(isinstance(b.columns["ts"], Ends) for b in piece()) for piece in alone] == [True, True]
+
+
+@pytest.mark.parametrize("names", [("ts", "seq"), ("ts",)])
+def test_blocks_end_where_their_times_do(
+    names: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_file, "BATCH_ROWS", 70)  # batches end elsewhere
+    minutes = MAY_S + np.arange(180) * 60
+    columns = {"ts": pa.array(minutes), "seq": pa.array(np.arange(180))}
+    log = parquet(tmp_path / "a.parquet", columns, data_page_size=1, write_batch_size=25)
+    opened = open_parquet(find_sources([str(log)]).sources[0])
+    (piece,) = opened.pieces(Wanted(names, time="ts", bucket_us=3_600_000_000))
+    blocks = list(piece())
+    assert sum(block.row_count for block in blocks) == 180
+    assert all(block.exact is not None for block in blocks)
+    assert {isinstance(block.columns["ts"], Ends) for block in blocks} == {True, False}
+    for block in blocks:
+        rows = slice(block.first_row, block.first_row + block.row_count)
+        if not isinstance(block.columns["ts"], Ends):
+            assert block.columns["ts"].to_pylist() == minutes[rows].tolist()
+        if "seq" in names:
+            assert block.columns["seq"].to_pylist() == list(range(180))[rows]
+    if "seq" in names:
+        assert abs(sum(block.byte_count for block in blocks) - log.stat().st_size) <= len(blocks)

@@ -1,4 +1,4 @@
-"""Row groups that are read in one go: which are joined, and which times need not be read."""
+"""Row groups that are read in one go: which are joined."""
 
 from __future__ import annotations
 
@@ -33,30 +33,17 @@ def hourly(path: Path, hours: list[float]) -> Path:
     return parquet(path, {"ts": times, "seq": [1] * len(times)}, row_group_size=2)
 
 
-def test_groups_are_joined_where_every_time_is_wanted(tmp_path: Path) -> None:
-    assert found(hourly(tmp_path / "a.parquet", [0, 1, 2])) == [Stretch((0, 1, 2), 0, 6, False, None)]
-
-
-def test_groups_are_joined_within_a_bucket(tmp_path: Path) -> None:
-    log = hourly(tmp_path / "a.parquet", [0, 0.5, 1, 1.9999, 2, 2.5])
-    hours = MAY_US // HOUR_US
-    assert found(log, bucket_us=HOUR_US) == [
-        Stretch((0, 1), 0, 4, False, hours),
-        Stretch((2,), 4, 2, False, hours + 1),
-        Stretch((3,), 6, 2, False, None),
-        Stretch((4, 5), 8, 4, False, hours + 2),
-    ]
+def test_groups_are_joined(tmp_path: Path) -> None:
+    assert found(hourly(tmp_path / "a.parquet", [0, 1, 2])) == [Stretch((0, 1, 2), 0, 6, False)]
 
 
 def test_groups_outside_of_the_window_are_apart(tmp_path: Path) -> None:
     log = hourly(tmp_path / "a.parquet", [0, 1, 2, 3, 4])
     window = (MAY_US + 2 * HOUR_US, MAY_US + 3 * HOUR_US + 1_000_000)
-    read = found(log, window=window, bucket_us=HOUR_US)
-    assert [(s.groups, s.is_outside, s.bucket is not None) for s in read] == [
-        ((0, 1), True, False),
-        ((2,), False, True),
-        ((3,), False, False),  # its second row is outside
-        ((4,), True, False),
+    assert [(s.groups, s.is_outside) for s in found(log, window=window)] == [
+        ((0, 1), True),
+        ((2, 3), False),  # the second row of the last group is outside
+        ((4,), True),
     ]
 
 
@@ -68,7 +55,7 @@ def test_no_more_rows_are_joined_than_are_read_at_a_time(tmp_path: Path) -> None
 
 def test_a_span_of_groups_has_its_rows_numbers_in_the_file(tmp_path: Path) -> None:
     log = hourly(tmp_path / "a.parquet", [0, 1, 2, 3])
-    assert found(log, (1, 3)) == [Stretch((1, 2), 2, 4, False, None)]
+    assert found(log, (1, 3)) == [Stretch((1, 2), 2, 4, False)]
 
 
 def test_groups_without_rows_are_left_out(tmp_path: Path) -> None:

@@ -60,14 +60,14 @@ def counted(file: Any, task: Task, bucket_us: int | None) -> Counted:
 @settings(deadline=None, max_examples=300)
 @given(
     st.one_of(st.lists(rows, min_size=1, max_size=80) for rows in (fine_rows, other_rows)),
-    st.integers(1, 5),
+    st.tuples(st.one_of(st.integers(1, 5), st.integers(6, 80)), st.integers(1, 12)),
     dresses,
     st.booleans(),
     st.tuples(*[st.one_of(st.none(), st.integers(10, 140))] * 2),
 )
 def test_bucketed_times_count_like_the_times_of_all_rows(
     found: list[tuple[int | None, int, int | None]],
-    group_rows: int,
+    group_and_page_rows: tuple[int, int],
     dress: pa.DataType,
     is_in_order: bool,
     seconds: tuple[int | None, int | None],
@@ -83,7 +83,9 @@ def test_bucketed_times_count_like_the_times_of_all_rows(
     }
     since, until = (None if s is None else (MAY_S + s) * 1_000_000 for s in seconds)
     with tempfile.TemporaryDirectory() as folder:
-        log = parquet(Path(folder) / "a.parquet", columns, row_group_size=group_rows)
+        group_rows, page_rows = group_and_page_rows
+        paged = {"data_page_size": 1, "write_batch_size": page_rows, "write_page_index": page_rows % 2 == 0}
+        log = parquet(Path(folder) / "a.parquet", columns, row_group_size=group_rows, **paged)
         file, task = task_of(log, (since, until))
         by_footer, by_rows = counted(file, task, None), counted(file, task, 0)
     one, other = by_footer.tally.cells(), by_rows.tally.cells()

@@ -1,39 +1,65 @@
-"""Statistics of one column in a Parquet file's footer, which is Thrift's compact protocol.
+"""What a Parquet file's footer says of one column: its statistics, and where its pages are.
 
-Arrow shows them too, but ends the process, rather than raise, where damage made them wrong. Sources:
-apache/thrift, doc/specs/thrift-compact-protocol.md, and apache/parquet-format, parquet.thrift.
+Arrow shows statistics too, but ends the process, rather than raise, where damage made them wrong. Source:
+apache/parquet-format, parquet.thrift.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tuner.logs.file_start import reading
 from tuner.logs.sources import Source
+from tuner.logs.thrift_compact import BINARY, STRUCT, VARINTS, Compact
 
-_BINARY, _STRUCT = 8, 12
-_VARINTS, _LISTS = (4, 5, 6), (9, 10)
-_SIZES = {1: 0, 2: 0, 3: 1, 7: 8, 13: 16}
-"""Bytes of the values of a type; Parquet's footers hold no maps."""
-_ROW_GROUPS, _COLUMNS, _META_DATA, _TYPE, _STATISTICS = 4, 1, 3, 1, 12
+_ROW_GROUPS, _COLUMNS, _META_DATA, _STATISTICS = 4, 1, 3, 12
+_INDEX_START, _INDEX_BYTES = 6, 7
+TYPE, BYTE_COUNT, FIRST_DATA_PAGE, DICTIONARY_PAGE = 1, 7, 9, 11
+"""Fields of a chunk's description: its physical type, and where its bytes are in the file."""
 _NULL_COUNT, _LARGEST, _LEAST = 3, (5, 1), (6, 2)
 _TAIL_BYTES = 64 << 10
 _LENGTH_BYTES = 8
 """What stands behind a footer: its length in four bytes, and the four letters of the form."""
+BROKEN = (IndexError, ValueError, struct.error, RecursionError)
+"""What following bytes that are damaged may raise."""
 _FORMATS = {1: "<i", 2: "<q", 4: "<f", 5: "<d"}
 """Physical types that are numbers, as `struct` reads them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Least and largest value of a column in a row group, as stored; `null_count` is None where not told."""
+    """Least and largest value of a column in some rows, as stored; `null_count` is None where not told."""
 
     least: float
     largest: float
     null_count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The values of one column in one row group.
+
+    `description` holds the fields of Parquet's ColumnMetaData by number, each with its type and as written.
+    `index` is the place and the length of the bounds of its pages, where the file keeps them apart.
+    """
+
+    description: Mapping[int, tuple[int, bytes]]
+    bounds: Bounds | None
+    index: tuple[int, int] | None = None
+
+    def whole(self, number: int) -> int:
+        """A field that is a whole number, 0 where it is absent."""
+        kind, value = self.description.get(number, (0, b""))
+        return Compact(value).whole() if kind in VARINTS else 0
+
+    @property
+    def start(self) -> int:
+        """Place in the file of the first page, which is the dictionary where there is one."""
+        dictionary, first = self.whole(DICTIONARY_PAGE), self.whole(FIRST_DATA_PAGE)
+        return dictionary if 0 < dictionary < first else first
 
 
 class Footer:
@@ -41,17 +67,17 @@ class Footer:
 
     def __init__(self, content: bytes) -> None:
         self._content = content
-        self._known: dict[int, list[Bounds | None]] = {}
+        self._known: dict[int, list[Chunk | None]] = {}
 
-    def bounds(self, column: int) -> list[Bounds | None]:
-        """For each row group, the bounds of the leaf column at this place; None where they are not there.
+    def chunks(self, column: int) -> list[Chunk | None]:
+        """For each row group, the chunk of the leaf column at this place; None where it is not described.
 
         Empty where the footer cannot be followed.
         """
         if column not in self._known:
             try:
-                self._known[column] = _row_groups(_Compact(self._content, 0), column)
-            except (IndexError, ValueError, struct.error, RecursionError):
+                self._known[column] = _row_groups(Compact(self._content), column)
+            except BROKEN:
                 self._known[column] = []
         return self._known[column]
 
@@ -76,8 +102,8 @@ def _end(file: Any, byte_count: int, length: int) -> bytes:
     return bytes(file.read(length))
 
 
-def _row_groups(footer: _Compact, column: int) -> list[Bounds | None]:
-    found: list[Bounds | None] = []
+def _row_groups(footer: Compact, column: int) -> list[Chunk | None]:
+    found: list[Chunk | None] = []
     for number, kind in footer.fields():
         if number == _ROW_GROUPS:
             found = [_row_group(footer, column) for _ in range(footer.list_length())]
@@ -86,7 +112,7 @@ def _row_groups(footer: _Compact, column: int) -> list[Bounds | None]:
     return found
 
 
-def _row_group(footer: _Compact, column: int) -> Bounds | None:
+def _row_group(footer: Compact, column: int) -> Chunk | None:
     found = None
     for number, kind in footer.fields():
         if number != _COLUMNS:
@@ -96,131 +122,54 @@ def _row_group(footer: _Compact, column: int) -> Bounds | None:
             if place == column:
                 found = _chunk(footer)
             else:
-                footer.skip(_STRUCT)
+                footer.skip(STRUCT)
     return found
 
 
-def _chunk(footer: _Compact) -> Bounds | None:
-    found = None
+def _chunk(footer: Compact) -> Chunk | None:
+    description: dict[int, tuple[int, bytes]] | None = None
+    index: dict[int, int] = {}
     for number, kind in footer.fields():
         if number == _META_DATA:
-            found = _description(footer)
+            description = {field: (form, footer.raw(form)) for field, form in footer.fields()}
+        elif number in (_INDEX_START, _INDEX_BYTES):
+            index[number] = footer.whole()
         else:
             footer.skip(kind)
-    return found
-
-
-def _description(footer: _Compact) -> Bounds | None:
-    physical, statistics = 0, None
-    for number, kind in footer.fields():
-        if number == _TYPE:
-            physical = footer.whole()
-        elif number == _STATISTICS:
-            statistics = _statistics(footer)
-        else:
-            footer.skip(kind)
-    form = _FORMATS.get(physical)
-    if form is None or statistics is None:
+    if description is None:
         return None
-    least, largest = (
-        next((statistics[n] for n in ids if n in statistics), None) for ids in (_LEAST, _LARGEST)
-    )
-    if not isinstance(least, bytes) or not isinstance(largest, bytes):
+    place = (index[_INDEX_START], index[_INDEX_BYTES]) if len(index) == 2 else None
+    return Chunk(description, _bounds_of_chunk(description), place)
+
+
+def _bounds_of_chunk(description: Mapping[int, tuple[int, bytes]]) -> Bounds | None:
+    if TYPE not in description or _STATISTICS not in description:
+        return None
+    physical = Compact(description[TYPE][1]).whole()
+    return bounds_of(physical, Compact(description[_STATISTICS][1]))
+
+
+def bounds_of(physical: int, statistics: Compact) -> Bounds | None:
+    """Bounds of a physical type from Parquet's Statistics; None where they are of no use.
+
+    Raises one of `BROKEN` where the bytes are no Statistics.
+    """
+    values: dict[int, Any] = {}
+    for number, kind in statistics.fields():
+        if kind == BINARY:
+            values[number] = statistics.binary()
+        elif kind in VARINTS:
+            values[number] = statistics.whole()
+        else:
+            statistics.skip(kind)
+    least, largest = (next((values[n] for n in ids if n in values), None) for ids in (_LEAST, _LARGEST))
+    return bounds_between(physical, least, largest, values.get(_NULL_COUNT))
+
+
+def bounds_between(physical: int, least: Any, largest: Any, null_count: int | None) -> Bounds | None:
+    """Bounds of a physical type from its bytes. Raises struct.error where they are of another length."""
+    form = _FORMATS.get(physical)
+    if form is None or not isinstance(least, bytes) or not isinstance(largest, bytes):
         return None
     bounds = struct.unpack(form, least)[0], struct.unpack(form, largest)[0]
-    return Bounds(*bounds, statistics.get(_NULL_COUNT)) if bounds[0] <= bounds[1] else None
-
-
-def _statistics(footer: _Compact) -> dict[int, Any]:
-    values: dict[int, Any] = {}
-    for number, kind in footer.fields():
-        if kind == _BINARY:
-            values[number] = footer.binary()
-        elif kind in _VARINTS:
-            values[number] = footer.whole()
-        else:
-            footer.skip(kind)
-    return values
-
-
-class _Compact:
-    """Goes through bytes of the compact protocol. IndexError or ValueError where they are none."""
-
-    __slots__ = ("_at", "_data")
-
-    def __init__(self, data: bytes, at: int) -> None:
-        self._data = data
-        self._at = at
-
-    def fields(self) -> Iterator[tuple[int, int]]:
-        """Number and type of each field of a struct; the value is for the caller to take or skip."""
-        number = 0
-        while head := self._byte():
-            step = head >> 4
-            number = number + step if step else self.whole()
-            yield number, head & 15
-
-    def list_length(self) -> int:
-        length = self._byte() >> 4
-        return length if length < 15 else self._varint()
-
-    def whole(self) -> int:
-        value = self._varint()
-        return (value >> 1) ^ -(value & 1)
-
-    def binary(self) -> bytes:
-        length = self._varint()
-        self._at += length
-        return self._data[self._at - length : self._at]
-
-    def skip(self, kind: int) -> None:
-        self._at = _after(self._data, self._at, kind)
-
-    def _byte(self) -> int:
-        self._at += 1
-        return self._data[self._at - 1]
-
-    def _varint(self) -> int:
-        value, self._at = _varint(self._data, self._at)
-        return value
-
-
-def _after(data: bytes, at: int, kind: int) -> int:
-    """The position behind a value. The time goes here, where a footer describes thousands of columns."""
-    if kind in _VARINTS:
-        while data[at] > 127:
-            at += 1
-        return at + 1
-    if kind == _STRUCT:
-        while head := data[at]:
-            at = _after(data, at + 1 if head > 15 else _after(data, at + 1, _VARINTS[0]), head & 15)
-        return at + 1
-    if kind == _BINARY:
-        length, at = _varint(data, at)
-        return at + length
-    if kind in _LISTS:
-        return _after_list(data, at)
-    if kind not in _SIZES:
-        raise ValueError(f"no type {kind}")
-    return at + _SIZES[kind]
-
-
-def _after_list(data: bytes, at: int) -> int:
-    length, kind = data[at] >> 4, data[at] & 15
-    length, at = (length, at + 1) if length < 15 else _varint(data, at + 1)
-    if kind in _SIZES:
-        return at + length * max(1, _SIZES[kind])
-    for _ in range(length):
-        at = _after(data, at, kind)
-    return at
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while (byte := data[at]) > 127:
-        value |= (byte & 127) << shift
-        shift += 7
-        at += 1
-        if shift > 63:
-            raise ValueError("a number of more than 64 bits")
-    return value | byte << shift, at + 1
+    return Bounds(*bounds, null_count) if bounds[0] <= bounds[1] else None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
-from tuner.logs.footer import Bounds, Footer
+from tuner.logs.footer import Bounds, Chunk, Footer
 from tuner.logs.log_file import Wanted
 from tuner.logs.times import NO_TIME, read_time
 
@@ -31,6 +30,15 @@ class _Span:
     stored: tuple[int, int] | None
 
 
+@dataclass(frozen=True, slots=True)
+class StoredSpan:
+    """Least and largest of times that lie in one bucket, as stored."""
+
+    bucket: int
+    least: int
+    largest: int
+
+
 class GroupTimes:
     """The times of one file's row groups in the column that is wanted as time."""
 
@@ -47,22 +55,33 @@ class GroupTimes:
         since, until = self._wanted.window
         return (since is not None and span.last_us < since) or (until is not None and span.first_us >= until)
 
-    def bucket(self, group: int) -> int | None:
-        """The bucket that every row of the group lies in; None where that is not sure, or not enough."""
-        width_us, span = self._wanted.bucket_us, self._spans[group]
-        if not width_us or span is None or span.stored is None:
+    def in_one_bucket(self, bounds: Bounds) -> StoredSpan | None:
+        """The span of times with these bounds; None where it is not sure that one bucket has them all."""
+        span = _span(bounds, self._meaning, self._wanted.time_unit)
+        if span is None or span.stored is None:
             return None
         since, until = self._wanted.window
         if (since is not None and span.first_us < since) or (until is not None and span.last_us >= until):
             return None
+        width_us = self._wanted.bucket_us
         first, last = span.first_us // width_us, span.last_us // width_us
-        return first if first == last else None
+        return StoredSpan(first, *span.stored) if first == last else None
 
-    def ends(self, groups: Sequence[int]) -> pa.Array:
-        """First and last time of groups that each lie in a bucket, in the type of the column."""
-        spans = [span for group in groups if (span := self._spans[group]) is not None]
-        stored = [end for span in spans for end in span.stored or ()]
-        return pa.array([min(stored), max(stored)], pa.int64()).cast(self._kind)
+    def chunk(self, group: int) -> Chunk | None:
+        """The group's times; None where it is not sure that they are whole numbers and none is missing."""
+        span = self._spans[group]
+        return None if span is None or span.stored is None else self._chunks[group]
+
+    @property
+    def may_be_null(self) -> bool | None:
+        """Whether a row may be without a time; None where the column lies inside of others that may be."""
+        column = self._metadata.schema.column(self._place)
+        levels = column.max_definition_level, column.max_repetition_level
+        return {(0, 0): False, (1, 0): True}.get(levels)
+
+    def as_times(self, values: pa.Array) -> pa.Array:
+        """Whole numbers as the column stores them, in the type of the column."""
+        return values.cast(self._kind)
 
     def span(self) -> tuple[int, int] | None:
         """First and last microsecond of the file; None where some group that has rows does not tell."""
@@ -101,9 +120,13 @@ class GroupTimes:
             return nothing
         spans = [
             None if bounds is None else _span(bounds, self._meaning, self._wanted.time_unit)
-            for bounds in self._footer.bounds(self._place)
+            for bounds in (None if chunk is None else chunk.bounds for chunk in self._chunks)
         ]
         return spans if len(spans) == len(nothing) else nothing
+
+    @property
+    def _chunks(self) -> list[Chunk | None]:
+        return [] if self._place is None else self._footer.chunks(self._place)
 
 
 def _span(bounds: Bounds, meaning: dict[str, Any], unit: str | None) -> _Span | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tuner.logs.block import Block, Ends
+from tuner.logs.bucketed_times import bucketed_times
 from tuner.logs.file_start import reading
 from tuner.logs.footer import Footer, footer_of
 from tuner.logs.group_times import GroupTimes
@@ -18,8 +20,10 @@ from tuner.logs.log_file import LogFile, Piece, Spans, Wanted, known_names
 from tuner.logs.sources import Source
 from tuner.logs.stretches import BATCH_ROWS, Stretch, stretches
 
-MOST_READ_AGAIN = 2
-"""Pieces of a file that are read a second time for their times; then times are read at once."""
+MOST_IN_VAIN = 2
+"""Pieces of a file that are read a second time for their times, and then times are read at once; also pieces
+whose pages are looked at in vain, and then no more of them are.
+"""
 
 _Parts = tuple[Source, Any, Layout, Footer]
 """A file, its metadata as Arrow has it, its columns, and its footer."""
@@ -80,44 +84,91 @@ def _row_groups(file: _Parts, wanted: Wanted, start: int, end: int) -> RowGroups
     return RowGroups(partial(_pieces, file, wanted, (start, end)))
 
 
+@dataclass(slots=True)
+class _InVain:
+    """Pieces of a file so far: those that were read a second time, and those whose pages told too little."""
+
+    read_again: int = 0
+    looked_at: int = 0
+
+
 def _pieces(file: _Parts, wanted: Wanted, span: tuple[int, int] | None = None) -> Iterator[Piece]:
     source, metadata, layout, footer = file
     times = GroupTimes(footer, metadata, wanted)
-    read_again: list[Stretch] = []
+    in_vain = _InVain()
     for stretch in stretches(metadata, times, span or (0, metadata.num_row_groups)):
         blocks = partial(_blocks, (source, metadata, layout), wanted, stretch)
         if stretch.is_outside:
             yield partial(_skipped, stretch)
-        elif stretch.bucket is None or len(read_again) >= MOST_READ_AGAIN:
+        elif not wanted.bucket_us or in_vain.read_again >= MOST_IN_VAIN:
             yield blocks
         else:
-            yield partial(blocks, times.ends(stretch.groups), partial(_again, blocks, read_again, stretch))
-
-
-def _again(blocks: Piece, read_again: list[Stretch], stretch: Stretch) -> Iterator[Block]:
-    read_again.append(stretch)
-    return blocks()
+            yield partial(_bucketed, (source, metadata, layout), wanted, stretch, times, in_vain)
 
 
 def _skipped(stretch: Stretch) -> Iterator[Block]:
     yield Block({}, stretch.row_count, stretch.first_row, is_outside_window=True)
 
 
-def _blocks(
-    file: tuple[Source, Any, Layout],
-    wanted: Wanted,
-    stretch: Stretch,
-    ends: pa.Array | None = None,
-    exact: Piece | None = None,
+def _bucketed(
+    file: tuple[Source, Any, Layout], wanted: Wanted, stretch: Stretch, times: GroupTimes, in_vain: _InVain
 ) -> Iterator[Block]:
-    """The rows of a stretch; where the two `ends` of their times are given, no more is read of these."""
+    """The rows of a stretch without the times that need not be read; blocks end where their times do."""
+    source, metadata, _ = file
+    row_counts = [(group, metadata.row_group(group).num_rows) for group in stretch.groups]
+    pages_may_tell = in_vain.looked_at < MOST_IN_VAIN
+    columns = bucketed_times(source, times, row_counts, pages_may_tell=pages_may_tell)
+    if columns is None:
+        in_vain.looked_at += pages_may_tell
+        yield from _blocks(file, wanted, stretch)
+        return
+
+    def exact() -> Iterator[Block]:
+        in_vain.read_again += 1
+        return _blocks(file, wanted, stretch)
+
+    untimed = replace(wanted, names=tuple(name for name in wanted.names if name != wanted.time))
+    left = deque(columns)
+    for block in _blocks(file, untimed, stretch):
+        at = 0
+        while at < block.row_count:
+            here, rest = _cut(left.popleft(), block.row_count - at)
+            if rest is not None:
+                left.appendleft(rest)
+            yield _part(block, at, {str(wanted.time): here}, exact)
+            at += _length(here)
+
+
+def _part(block: Block, at: int, times: dict[str, Any], exact: Piece) -> Block:
+    """The rows of a block from one on, as many as these times."""
+    (column,) = times.values()
+    row_count = _length(column)
+    columns = {name: values.slice(at, row_count) for name, values in block.columns.items()}
+    byte_count = round(block.byte_count * (at + row_count) / block.row_count) - round(
+        block.byte_count * at / block.row_count
+    )
+    return Block({**columns, **times}, row_count, block.first_row + at, byte_count=byte_count, exact=exact)
+
+
+def _length(column: Any) -> int:
+    return column.row_count if isinstance(column, Ends) else len(column)
+
+
+def _cut(column: Any, row_count: int) -> tuple[Any, Any]:
+    """The first rows of a column of times, no more than so many, and the rest if there is one."""
+    more = _length(column) - row_count
+    if more <= 0:
+        return column, None
+    if isinstance(column, Ends):
+        return Ends(column.values, row_count), Ends(column.values, more)
+    return column[:row_count], column[row_count:]
+
+
+def _blocks(file: tuple[Source, Any, Layout], wanted: Wanted, stretch: Stretch) -> Iterator[Block]:
     source, metadata, layout = file
     names = known_names(wanted.names, layout)
-    if ends is not None:
-        names.remove(str(wanted.time))
     if not names:
-        columns = {} if ends is None else {str(wanted.time): Ends(ends, stretch.row_count)}
-        yield Block(columns, stretch.row_count, stretch.first_row, exact=exact)
+        yield Block({}, stretch.row_count, stretch.first_row)
         return
     with reading(source), _opened(source, metadata) as opened:
         paths = [".".join(layout[name].keys) for name in names]
@@ -126,10 +177,7 @@ def _blocks(
         first_row = stretch.first_row
         for batch in batches:
             taken = {name: take_column(batch, layout[name].keys) for name in names}
-            if ends is not None:
-                taken[str(wanted.time)] = Ends(ends, batch.num_rows)
-            byte_count = round(batch.num_rows * bytes_per_row)
-            yield Block(taken, batch.num_rows, first_row, byte_count=byte_count, exact=exact)
+            yield Block(taken, batch.num_rows, first_row, byte_count=round(batch.num_rows * bytes_per_row))
             first_row += batch.num_rows
 
 

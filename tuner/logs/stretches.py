@@ -14,16 +14,12 @@ BATCH_ROWS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Row groups that follow one another, with rows in each.
-
-    `is_outside` of the window all together, or not; where `bucket` is given, all times lie in that one.
-    """
+    """Row groups that follow one another, with rows in each, all outside of the window or none surely so."""
 
     groups: tuple[int, ...]
     first_row: int
     row_count: int
     is_outside: bool
-    bucket: int | None
 
 
 def stretches(metadata: Any, times: GroupTimes, span: tuple[int, int]) -> Iterator[Stretch]:
@@ -48,12 +44,9 @@ def _single_groups(metadata: Any, times: GroupTimes, span: tuple[int, int]) -> I
     for group in range(*span):
         row_count = metadata.row_group(group).num_rows
         if row_count:
-            is_outside = times.is_outside(group)
-            bucket = None if is_outside else times.bucket(group)
-            yield Stretch((group,), first_row, row_count, is_outside, bucket)
+            yield Stretch((group,), first_row, row_count, times.is_outside(group))
         first_row += row_count
 
 
 def _belong_together(before: Stretch, after: Stretch) -> bool:
-    alike = (before.is_outside, before.bucket) == (after.is_outside, after.bucket)
-    return alike and before.row_count + after.row_count <= BATCH_ROWS
+    return before.is_outside == after.is_outside and before.row_count + after.row_count <= BATCH_ROWS
