@@ -1,10 +1,12 @@
-"""Why two processes time one engine differently: `python tests/benchmarks/process_spread.py FOLDER`.
+"""Why two processes time one engine differently: `python tests/benchmarks/process_spread.py FOLDER [WAY...]`.
 
-One encoder engine is timed in many processes, in turns in three ways: as `tuner` times (each run is waited
+One encoder engine is timed in many processes, in turns in several ways: as `tuner` times (each run is waited
 for before the next is put on the stream), queued (each run behind another, as trtexec does unless it is
-called with `--exposeDMA`), and pinned (as `tuner` times, on one processor). Printed is how far apart
-processes are, for each size and mode; how far apart execution contexts, each with a stream of its own, are
-within one process; and what a change of size costs when it is waited for and when it is queued.
+called with `--exposeDMA`), gated (the stream is held until the whole run is on it, so that no launch comes
+late), and each of these on one processor (`pinned`, `gated_pinned`). Printed is how far apart processes are,
+for each size and mode, after one visit of a size and after all; how far apart the visits of one process are;
+how far apart execution contexts, each with a stream of its own, are within one process; and what a change of
+size costs when it is waited for and when it is queued.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import random
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +43,13 @@ from tuner.onnx_file import read_onnx
 from tuner.profiles.profile import ProfileSet
 
 PROCESSES = 5
-WAYS = ("waited", "queued", "pinned")
+VISITS = 4
+WAYS = ("waited", "queued", "gated", "pinned", "gated_pinned")
 SIZES = GRID[::6]
 CHANGES = 200
 LANES = 3
-Run = dict[str, dict[str, float]]
-"""Medians (ms) by mode or lane, and size; `change` has what a change of size costs."""
+Run = dict[str, dict[str, list[float]]]
+"""Medians (ms) of each visit by mode or lane, and size; `change` has what a change of size costs."""
 
 
 def queued_times(lane: Lane, work: Callable[[], None], count: int) -> list[float]:
@@ -63,31 +66,64 @@ def queued_times(lane: Lane, work: Callable[[], None], count: int) -> list[float
     return [float(end.time_since(start)) for start, end in zip(before, after, strict=True)]
 
 
+def gated_times(lane: Lane, work: Callable[[], None], count: int) -> list[float]:
+    """As `Lane.event_times`, with the stream held until all of a run is on it.
+
+    The host opens the gate by writing to memory that the stream waits on.
+    """
+    from cuda.bindings import driver
+
+    flag = lane.cuda.pagelocked_zeros(1, np.uint32, mem_flags=lane.cuda.host_alloc_flags.DEVICEMAP)
+    address, stream = int(flag.base.get_device_pointer()), driver.CUstream(lane.stream.handle)
+    at_least = driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_GEQ
+    before, after = lane.cuda.Event(), lane.cuda.Event()
+    times = []
+    for turn in range(1, count + 1):
+        (error,) = driver.cuStreamWaitValue32(stream, driver.CUdeviceptr(address), turn, int(at_least))
+        if int(error):
+            sys.exit(f"the stream does not wait: {error.name}")
+        before.record(lane.stream)
+        work()
+        after.record(lane.stream)
+        flag[0] = turn
+        after.synchronize()
+        times.append(float(after.time_since(before)))
+    return times
+
+
 def timed(plan: Path, model_path: Path, way: str) -> Run:
     """What one process sees."""
-    if way == "pinned":
+    if "pinned" in way:
         os.sched_setaffinity(0, [max(os.sched_getaffinity(0))])
-    if way == "queued":
-        Lane.event_times = queued_times  # type: ignore[method-assign]
+    ways = {"queued": queued_times, "gated": gated_times}
+    if (event_times := ways.get(way.removesuffix("_pinned"))) is not None:
+        Lane.event_times = event_times  # type: ignore[method-assign]
     model = read_onnx(model_path)
     runner = TensorRTRunner()
     runner.open(plan, fill_for(model, model_path))
-    order = list(SIZES)
-    random.shuffle(order)
-    tasks = [SizeTask.of(model, Size(("batch", "seq"), values), 0) for values in order]
+    tasks = [SizeTask.of(model, Size(("batch", "seq"), values), 0) for values in SIZES]
     found: Run = {}
     runner.time(max(tasks, key=lambda task: task.size.work), SamplingRule())  # heating
     for lane in range(LANES if way == "waited" else 1):
         if lane:
             opened: Any = runner._opened
             opened.lanes.clear()  # the next one has a context, a stream and memory of its own
-        for task in tasks:
-            for mode, samples in runner.time(task, SamplingRule()).samples_ms.items():
-                name = f"{mode} {lane}" if lane else str(mode)
-                found.setdefault(name, {})[task.size.short] = statistics.median(samples)
-    found["change"] = {"ms": change_ms(runner, tasks, way)}
+        for _ in range(1 if lane else VISITS):
+            visit(runner, tasks, found, lane)
+    found["change"] = {"ms": [change_ms(runner, tasks, way)]}
     runner.close()
     return found
+
+
+def visit(runner: TensorRTRunner, tasks: list[SizeTask], found: Run, lane: int) -> None:
+    """Time every size once, in random order."""
+    for task in random.sample(tasks, len(tasks)):
+        timing = runner.time(task, SamplingRule())
+        medians = {str(mode): statistics.median(ms) for mode, ms in timing.samples_ms.items()}
+        medians["host"] = timing.enqueue_ms
+        for name, median in medians.items():
+            by_size = found.setdefault(f"{name} {lane}" if lane else name, {})
+            by_size.setdefault(task.size.short, []).append(median)
 
 
 def change_ms(runner: TensorRTRunner, tasks: list[SizeTask], way: str) -> float:
@@ -122,12 +158,15 @@ def set_shapes(lane: Lane, task: SizeTask) -> None:
         lane.context.set_input_shape(name, shape)
 
 
-def spread(runs: list[dict[str, float]]) -> str:
-    """Over all sizes: (largest - smallest) / median of the medians."""
-    per_size = [[run[size] for run in runs] for size in runs[0]]
-    spreads = [(max(values) - min(values)) / statistics.median(values) for values in per_size]
-    low, middle, high = np.quantile(spreads, [0.05, 0.5, 0.95])
-    return f"{low:.2%} | {middle:.2%} | {high:.2%}"
+def spread(values: list[list[float]]) -> str:
+    """(largest - smallest) / middle of each list, quantiles over the lists."""
+    spreads = [(max(one) - min(one)) / statistics.median(one) for one in values]
+    return " | ".join(f"{q:.2%}" for q in np.quantile(spreads, [0.05, 0.5, 0.95]))
+
+
+def between(runs: list[dict[str, list[float]]], visits: int) -> list[list[float]]:
+    """For each size, what each process has as the median of its first visits."""
+    return [[statistics.median(run[size][:visits]) for run in runs] for size in runs[0]]
 
 
 def engine(folder: Path) -> tuple[Path, Path]:
@@ -139,30 +178,40 @@ def engine(folder: Path) -> tuple[Path, Path]:
         return bench.tools.plans.path(bench.spec(ProfileSet((profiles,))).key, 0), bench.model_path
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, ways: Sequence[str]) -> None:
     plan, model_path = engine(folder)
-    runs: dict[str, list[Run]] = {way: [] for way in WAYS}
-    for _, way in itertools.product(range(PROCESSES), WAYS):
+    runs: dict[str, list[Run]] = {way: [] for way in ways}
+    for _, way in itertools.product(range(PROCESSES), ways):
         command = [sys.executable, __file__, "--one", str(plan), str(model_path), way]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=TIME_LIMIT_S)
         runs[way].append(json.loads(done.stdout.splitlines()[-1]))
-    (folder / "process_spread.json").write_text(json.dumps(runs))
+        (folder / "process_spread.json").write_text(json.dumps(runs))
+    report(runs)
+
+
+def report(runs: dict[str, list[Run]]) -> None:
     print(f"{PROCESSES} processes, {len(SIZES)} sizes: spread of medians, (largest - smallest) / middle")
-    print("| way | mode | p5 | median | p95 |\n|---|---|---|---|---|")
-    for way, mode in itertools.product(WAYS, ("enqueue", "cuda_graph")):
-        print(f"| {way} | {mode} | {spread([run[mode] for run in runs[way]])} |")
+    print("| way | mode | apart | p5 | median | p95 |\n|---|---|---|---|---|---|")
+    for way, mode in itertools.product(runs, ("enqueue", "cuda_graph")):
+        of_mode = [run[mode] for run in runs[way]]
+        print(f"| {way} | {mode} | processes, one visit | {spread(between(of_mode, 1))} |")
+        print(f"| {way} | {mode} | processes, {VISITS} visits | {spread(between(of_mode, VISITS))} |")
+        print(f"| {way} | {mode} | visits | {spread([v for run in of_mode for v in run.values()])} |")
     for mode in ("enqueue", "cuda_graph"):
-        for run in runs["waited"]:
+        for run in runs.get("waited", []):
             lanes = [run[f"{mode} {lane}" if lane else mode] for lane in range(LANES)]
-            print(f"| {LANES} contexts of one process | {mode} | {spread(lanes)} |")
-    for way in WAYS:
-        costs = [run["change"]["ms"] for run in runs[way]]
+            print(f"| waited | {mode} | {LANES} contexts of one process | {spread(between(lanes, 1))} |")
+    for way in runs:
+        costs = [run["change"]["ms"][0] for run in runs[way]]
         print(f"{way}: a change of size costs {statistics.median(costs):.4f} ms")
-        for mode in ("enqueue", "cuda_graph"):
+        for mode in ("enqueue", "cuda_graph") if "waited" in runs else ():
             ratios = [
-                statistics.median(run[mode][size] for run in runs[way])
-                / statistics.median(run[mode][size] for run in runs["waited"])
-                for size in runs[way][0][mode]
+                statistics.median(own) / statistics.median(other)
+                for own, other in zip(
+                    between([run[mode] for run in runs[way]], VISITS),
+                    between([run[mode] for run in runs["waited"]], VISITS),
+                    strict=True,
+                )
             ]
             ends = ", ".join(f"{q:.3f}" for q in np.quantile(ratios, [0, 0.5, 1]))
             print(f"{way} / waited, {mode}: {ends}")
@@ -172,4 +221,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(timed(Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4])))
     else:
-        main(Path(sys.argv[1]).resolve())
+        main(Path(sys.argv[1]).resolve(), sys.argv[2:] or WAYS)
