@@ -1,10 +1,11 @@
 """Ingestion beside DuckDB and Polars: `python tests/benchmarks/ingest.py [--rows N] [--lines N]`.
 
 Writes its own inputs (Parquet: timestamp, batch, seq and two other columns, in row groups of the size that
-Arrow and that DuckDB write by default; JSON Lines: the same columns), then lets each engine, in a process of
-its own with two threads, go from the file to counts of each size and to the first and last time, in turns.
-Prints medians of wall time, processor time, the peak memory and the ratio to the faster of the two others;
-above 1 is faster. `duckdb, 15 min` answers what `tuner` answers: counts of each size in each 15 minutes.
+Arrow and that DuckDB write by default, and in no order of time; JSON Lines: the same columns), then lets each
+engine, in a process of its own with two threads, go from the file to counts of each size and to the first and
+last time, in turns. Prints medians of wall time, processor time, the peak memory and the ratio to the faster
+of the two others; above 1 is faster. `duckdb, 15 min` answers what `tuner` answers: counts of each size in
+each 15 minutes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -107,7 +109,7 @@ class Run:
     answer: tuple[int, int]
 
 
-def columns(random: np.random.Generator, start: int, rows: int, total: int) -> dict[str, object]:
+def columns(random: np.random.Generator, start: int, rows: int, total: int) -> dict[str, Any]:
     """A stretch of a day: log-normal lengths up to 512, batches up to 64."""
     times = DAY_START_US + (start + np.sort(random.uniform(0, rows, rows))) * (DAY_US / total)
     seq = np.clip(random.lognormal(4.5, 0.7, rows), 1, 512).astype(np.int32)
@@ -120,12 +122,14 @@ def columns(random: np.random.Generator, start: int, rows: int, total: int) -> d
     }
 
 
-def write_parquet(path: Path, total: int, group_rows: int = CHUNK_ROWS) -> None:
+def write_parquet(path: Path, total: int, group_rows: int = CHUNK_ROWS, *, is_in_order: bool = True) -> None:
     random = np.random.default_rng(1)
     hosts = pa.array([f"host-{n:02}" for n in range(40)])
     writer = None
     for start in range(0, total, CHUNK_ROWS):
         values = columns(random, start, min(CHUNK_ROWS, total - start), total)
+        if not is_in_order:
+            values["ts"] = DAY_START_US + random.integers(0, DAY_US, len(values["ts"]))
         values["ts"] = pa.array(values["ts"], pa.timestamp("us", "UTC"))
         values["host"] = hosts.take(pa.array(values["host"]))
         table = pa.table(values)
@@ -188,10 +192,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = asked.folder or Path(temporary)
         write_small = partial(write_parquet, group_rows=DUCKDB_GROUP_ROWS)
+        write_mixed = partial(write_parquet, is_in_order=False)
         small = "rows-in-small-groups.parquet"
         for title, engines, name, write, count in (
             ("parquet", ON_PARQUET, "rows.parquet", write_parquet, asked.rows),
             ("parquet, small row groups", ON_PARQUET, small, write_small, asked.rows),
+            ("parquet, in no order", ON_PARQUET, "rows-in-no-order.parquet", write_mixed, asked.rows),
             ("json lines", ON_LINES, "rows.jsonl", write_lines, asked.lines),
         ):
             path = folder / f"{count}-{name}"
