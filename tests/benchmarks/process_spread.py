@@ -159,14 +159,19 @@ def set_shapes(lane: Lane, task: SizeTask) -> None:
 
 
 def spread(values: list[list[float]]) -> str:
-    """(largest - smallest) / middle of each list, quantiles over the lists."""
-    spreads = [(max(one) - min(one)) / statistics.median(one) for one in values]
-    return " | ".join(f"{q:.2%}" for q in np.quantile(spreads, [0.05, 0.5, 0.95]))
+    """Of each list the standard deviation, and largest less smallest, both over the middle.
+
+    Median and largest of each over the lists.
+    """
+    deviations = [statistics.stdev(one) / statistics.median(one) for one in values]
+    ranges = [(max(one) - min(one)) / statistics.median(one) for one in values]
+    parts = [f"{statistics.median(shares):.2%} | {max(shares):.2%}" for shares in (deviations, ranges)]
+    return " | ".join(parts)
 
 
 def between(runs: list[dict[str, list[float]]], visits: int) -> list[list[float]]:
-    """For each size, what each process has as the median of its first visits."""
-    return [[statistics.median(run[size][:visits]) for run in runs] for size in runs[0]]
+    """For each size, in their order, what each process has as the median of its first visits."""
+    return [[statistics.median(run[size][:visits]) for run in runs] for size in sorted(runs[0])]
 
 
 def engine(folder: Path) -> tuple[Path, Path]:
@@ -190,13 +195,15 @@ def main(folder: Path, ways: Sequence[str]) -> None:
 
 
 def report(runs: dict[str, list[Run]]) -> None:
-    print(f"{PROCESSES} processes, {len(SIZES)} sizes: spread of medians, (largest - smallest) / middle")
-    print("| way | mode | apart | p5 | median | p95 |\n|---|---|---|---|---|---|")
+    print(f"{PROCESSES} processes, {len(SIZES)} sizes: how far apart medians are")
+    print("| way | mode | between | deviation, middle size | at most | range, middle size | at most |")
+    print("|---|---|---|---|---|---|---|")
     for way, mode in itertools.product(runs, ("enqueue", "cuda_graph")):
         of_mode = [run[mode] for run in runs[way]]
-        print(f"| {way} | {mode} | processes, one visit | {spread(between(of_mode, 1))} |")
-        print(f"| {way} | {mode} | processes, {VISITS} visits | {spread(between(of_mode, VISITS))} |")
-        print(f"| {way} | {mode} | visits | {spread([v for run in of_mode for v in run.values()])} |")
+        for visits in range(1, VISITS + 1):
+            print(f"| {way} | {mode} | processes, {visits} visits | {spread(between(of_mode, visits))} |")
+        within = [visits for run in of_mode for visits in run.values()]
+        print(f"| {way} | {mode} | {VISITS} visits of a process | {spread(within)} |")
     for mode in ("enqueue", "cuda_graph"):
         for run in runs.get("waited", []):
             lanes = [run[f"{mode} {lane}" if lane else mode] for lane in range(LANES)]

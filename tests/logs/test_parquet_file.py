@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -88,6 +90,24 @@ def test_times_of_the_footer_count_like_times_of_the_rows(dress: str, version: s
     untold = tmp_path / "untold" / "a.parquet"
     parquet(untold, columns, row_group_size=GROUP, version=version, write_statistics=["seq"])
     assert_same(read(told), read(untold))
+
+
+@pytest.mark.parametrize("writer", ["polars", "duckdb", "arrow", "arrow with an index"])
+def test_files_of_other_writers_count_alike(
+    writer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ts = MAY_S * 1_000_000 + np.sort(np.random.default_rng(9).integers(0, DAY_S * 1_000_000, ROWS))
+    rows = pa.table({"ts": pa.array(ts).cast(pa.timestamp("us", "UTC")), "seq": SEQ})
+    log = tmp_path / "a.parquet"
+    if writer == "polars":
+        cast(pl.DataFrame, pl.from_arrow(rows)).write_parquet(log)
+    elif writer == "duckdb":
+        duckdb.sql(f"copy (select * from rows) to '{log}' (format parquet)")
+    else:
+        pq.write_table(rows, log, write_page_index=writer != "arrow")
+    bucketed = read(log)
+    monkeypatch.setattr(parquet_file, "MOST_IN_VAIN", 0)  # all times are read
+    assert_same(bucketed, read(log))
 
 
 def test_a_rejected_row_does_not_lend_its_time_to_the_log(tmp_path: Path) -> None:
