@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -240,7 +240,8 @@ def export(folder: Path) -> int:
             print(f"{model.name}: {len(timed)} engines, {count} measurements, caveats {dict(kinds)}")
             earlier = folder / f"earlier_{model.name}.parquet"
             if earlier.exists():
-                timed += [_renamed(one) for one in read_flat(earlier).engines]
+                for one in read_flat(earlier).engines:
+                    timed.append(_renamed(one, {other.engine.name for other in timed}))
             if timed:
                 write_flat(folder / f"h200_built_{model.name}.parquet", model, timed)
     return 0
@@ -253,8 +254,11 @@ def _recorded(store: Store, engine: BuiltEngine) -> RecordedEngine:
     return RecordedEngine(engine, own)
 
 
-def _renamed(one: RecordedEngine) -> RecordedEngine:
-    name = f"{one.engine.name} earlier"
+def _renamed(one: RecordedEngine, taken: Container[str]) -> RecordedEngine:
+    """Under another name, where another visit built the same profiles."""
+    name = one.engine.name
+    while name in taken:
+        name += " earlier"
     return RecordedEngine(dataclasses.replace(one.engine, name=name), one.measurements)
 
 

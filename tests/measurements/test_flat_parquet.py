@@ -36,6 +36,17 @@ def test_the_recorded_encoder_survives_a_round_trip_row_for_row(tmp_path: Path) 
     )
 
 
+def test_each_engine_keeps_the_day_on_which_it_was_measured(tmp_path: Path) -> None:
+    days = ("2026-12-01", "2026-12-03", "2026-11-30")
+    engines = [
+        dataclasses.replace(one, engine=dataclasses.replace(one.engine, measured_on=day))
+        for one, day in zip((engine(1), engine(4), engine(8)), days, strict=True)
+    ]
+    path = write(tmp_path / "m.parquet", *engines)
+    assert [e.engine.measured_on for e in read_flat(path).engines] == list(days)
+    assert pq.read_schema(path).metadata[b"measured_on"] == b"2026-12-03"
+
+
 def test_importing_a_file_twice_stores_it_once(tmp_path: Path) -> None:
     path = write(tmp_path / "m.parquet", engine(1))
     with open_store(f"sqlite:///{tmp_path}/t.db") as store:

@@ -43,6 +43,8 @@ _DATA_HEADERS = {5: (1, 2, 5), 8: (1, 4, 8)}
 _INDEX_BOUNDS = (2, 3)
 _DICTIONARY_CODED = (2, 8)
 _ROW_COUNT, _UNPACKED_BYTES = 5, 6
+_KEPT = (TYPE, 2, 3, 4)
+"""Fields of a chunk's description that hold for its pages: type, encodings, path and codec."""
 _MAGIC = b"PAR1"
 
 
@@ -81,23 +83,27 @@ class ChunkPages:
         return b"".join([_MAGIC, body, footer, struct.pack("<I", len(footer)), _MAGIC])
 
     def _footer(self, row_count: int, dictionary_bytes: int, byte_count: int, is_optional: bool) -> bytes:
+        """Parquet's FileMetaData of one row group with one column."""
         rows, size = (I64, whole_of(row_count)), (I64, whole_of(byte_count))
-        start = len(_MAGIC)
-        places = {FIRST_DATA_PAGE: (I64, whole_of(start + dictionary_bytes))}
+        version, first_byte = (I32, whole_of(2)), (I64, whole_of(len(_MAGIC)))
+        places = {FIRST_DATA_PAGE: (I64, whole_of(len(_MAGIC) + dictionary_bytes))}
         if dictionary_bytes:
-            places[DICTIONARY_PAGE] = (I64, whole_of(start))
-        # Type, encodings, path and codec are as in the chunk.
-        described = {number: self.chunk.description[number] for number in (TYPE, 2, 3, 4)}
+            places[DICTIONARY_PAGE] = first_byte
+        described = {number: self.chunk.description[number] for number in _KEPT}
         described |= {_ROW_COUNT: rows, _UNPACKED_BYTES: size, BYTE_COUNT: size, **places}
         description = struct_of([(number, *value) for number, value in sorted(described.items())])
-        chunk = struct_of([(2, I64, whole_of(start)), (3, STRUCT, description)])
-        group = struct_of([(1, LIST, list_of_structs([chunk])), (2, *size), (3, *rows)])
-        name = (4, BINARY, binary_of(b"values"))
-        root = struct_of([name, (5, I32, whole_of(1))])
-        kind = self.chunk.description[TYPE]
-        column = struct_of([(1, *kind), (3, I32, whole_of(int(is_optional))), name])
-        schema, groups = list_of_structs([root, column]), list_of_structs([group])
-        return struct_of([(1, I32, whole_of(2)), (2, LIST, schema), (3, *rows), (4, LIST, groups)])
+        column_chunk = struct_of([(2, *first_byte), (3, STRUCT, description)])
+        row_group = struct_of([(1, LIST, list_of_structs([column_chunk])), (2, *size), (3, *rows)])
+        schema = list_of_structs(_schema_elements(self.chunk, is_optional))
+        groups = list_of_structs([row_group])
+        return struct_of([(1, *version), (2, LIST, schema), (3, *rows), (4, LIST, groups)])
+
+
+def _schema_elements(chunk: Chunk, is_optional: bool) -> list[bytes]:
+    """The root, which has one child, and the column."""
+    name, one_child = (4, BINARY, binary_of(b"values")), (5, I32, whole_of(1))
+    repetition = (3, I32, whole_of(int(is_optional)))  # 0 is required, 1 optional
+    return [struct_of([name, one_child]), struct_of([(1, *chunk.description[TYPE]), repetition, name])]
 
 
 def pages_of(chunk: Chunk, data: bytes, index: bytes = b"") -> ChunkPages:

@@ -1,9 +1,9 @@
 """The flat Parquet form of measurements: a row an (engine, profile, size), readable by any tool.
 
 `min_*`, `opt_*`, `max_*` are the profile and the bare axis names the size; `gpu_compute_ms_*` is the mode
-`enqueue`, `cuda_graph_ms_*` the mode `cuda_graph`. What is known of an engine as a whole, such as
-`size_change_ms` and `profile_change_ms`, stands in each of its rows; no file needs those two.
-The schema's metadata holds the inputs and what is known of the environment.
+`enqueue`, `cuda_graph_ms_*` the mode `cuda_graph`. What is known of an engine as a whole stands in each of
+its rows; no file needs `size_change_ms`, `profile_change_ms` and `measured_on`.
+The schema's metadata holds the inputs and what is known of the environment, and the last date of all.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _engines(
             device_memory_bytes=first.get("device_memory_bytes"),
             size_change_ms=first.get("size_change_ms"),
             profile_change_ms=first.get("profile_change_ms"),
-            measured_on=metadata.get("measured_on"),
+            measured_on=first.get("measured_on") or metadata.get("measured_on"),
             source=source,
         )
         yield RecordedEngine(engine, tuple(m for row in own for m in _measurements(row, model)))
@@ -241,10 +241,12 @@ def write_flat(path: str | Path, model: Model, engines: Sequence[RecordedEngine]
         "driver": first.environment.driver,
         "cuda_driver_api": first.environment.cuda,
         "clocks": first.environment.clock_policy,
-        "measured_on": engines[0].engine.measured_on,
+        "measured_on": max((row["measured_on"] for row in rows if row["measured_on"]), default=None),
     }
     table = pa.Table.from_pylist(rows).replace_schema_metadata({k: v for k, v in metadata.items() if v})
     table = table.drop_columns([name for name in _COSTS if all(row[name] is None for row in rows)])
+    if len({row["measured_on"] for row in rows}) == 1:
+        table = table.drop_columns(["measured_on"])  # the metadata says it
     folder = Path(path).resolve().parent
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".tuner-", suffix=".parquet", delete=False) as part:
         pq.write_table(table, part, compression="zstd")
@@ -280,5 +282,5 @@ def _rows(model: Model, recorded: RecordedEngine) -> Iterator[dict[str, Any]]:
         row |= {"samples": one.summary.sample_count, "first_run_ms": one.first_run_ms}
         row |= {"build_s": engine.build_s, "plan_bytes": engine.plan_bytes}
         row["device_memory_bytes"] = engine.device_memory_bytes
-        row |= {name: getattr(engine, name) for name in _COSTS}
+        row |= {name: getattr(engine, name) for name in (*_COSTS, "measured_on")}
         yield row
