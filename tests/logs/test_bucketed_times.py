@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from tests.logs.log_files import parquet
 from tuner.logs import bucketed_times
 from tuner.logs.block import Ends
-from tuner.logs.footer import footer_of
+from tuner.logs.footer import BYTE_COUNT, footer_of
 from tuner.logs.group_times import GroupTimes
 from tuner.logs.log_file import Wanted
+from tuner.logs.pages import pages_of
 from tuner.logs.sources import find_sources
+from tuner.logs.thrift_compact import whole_of
 
 MAY_US = 1_714_521_600_000_000
 MINUTE_US = 60_000_000
@@ -175,4 +177,19 @@ def test_damage_is_left_to_the_usual_reader(place: int, value: int, has_index: b
         data[place % (len(data) - 8 - footer_bytes)] = value
         log.write_bytes(bytes(data))
         runs = found(log)
-    assert runs is None or sum(run[0] for run in runs) == 180
+    assert runs is None or (sum(run[0] for run in runs) == 180 and min(run[0] for run in runs) > 0)
+
+
+@pytest.mark.parametrize("counts", [(20, 20), (0, 50), (-5, 55)])
+def test_pages_whose_numbers_of_rows_cannot_be_are_all_read(tmp_path: Path, counts: tuple[int, int]) -> None:
+    log = log_of(tmp_path / "a.parquet", list(range(180)), 25, use_dictionary=False)
+    data = bytearray(log.read_bytes())
+    chunk = footer_of(find_sources([str(log)]).sources[0]).chunks(0)[0]
+    assert chunk is not None
+    pages = pages_of(chunk, bytes(data[chunk.start : chunk.start + chunk.whole(BYTE_COUNT)])).pages
+    for page, count in zip(pages[:2], counts, strict=True):
+        header = chunk.start + page.start
+        place = data.index(whole_of(25), header)
+        data[place : place + 1] = whole_of(count)
+    log.write_bytes(bytes(data))
+    assert found(log) is None

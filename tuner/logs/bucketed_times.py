@@ -118,14 +118,16 @@ def _span_of(times: GroupTimes, group: int) -> StoredSpan | None:
 def _paged(file: Any, times: GroupTimes, group: int, row_count: int) -> _Group:
     chunk, bounds = _bounds(times, group)
     pages = _pages(file, chunk)
-    found = _Group(tuple((page.row_count, _span_of_page(times, page)) for page in pages.pages), pages)
-    if sum(rows for rows, _ in found.spans) != row_count or not _agree(pages.pages, bounds):
+    if not _agree(pages.pages, row_count, bounds):
         raise _AllNeeded
-    return found
+    return _Group(tuple((page.row_count, _span_of_page(times, page)) for page in pages.pages), pages)
 
 
-def _agree(pages: Sequence[Page], whole: Bounds) -> bool:
+def _agree(pages: Sequence[Page], row_count: int, whole: Bounds) -> bool:
     """Whether what pages tell of themselves fits what the footer tells of them all."""
+    row_counts = [page.row_count for page in pages]
+    if sum(row_counts) != row_count or min(row_counts) < 1:
+        return False
     told = [page.bounds for page in pages if page.bounds is not None]
     return all(whole.least <= bounds.least and bounds.largest <= whole.largest for bounds in told)
 
