@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tuner.traffic import counting
 from tuner.traffic import tally as tally_module
-from tuner.traffic.cells import Cells
+from tuner.traffic.cells import Cells, Grid
 from tuner.traffic.counting import count_rows
 from tuner.traffic.tally import MOST_CELLS, UNTIMED_HOLDOUT, UNTIMED_TUNE, WIDTHS_US, Tally
 
@@ -83,6 +84,30 @@ class TestUnderTightBounds:
         assert sorted({s for s in starts.tolist() if s > UNTIMED_HOLDOUT}) == timed
 
 
+@settings(max_examples=200, deadline=None)
+@pytest.mark.usefixtures("tight_bounds")
+@given(st.lists(rows, max_size=6), st.integers(0, len(WIDTHS_US) - 1))
+def test_a_grid_counts_like_its_cells(parts: list[list[tuple[int, int, int]]], level: int) -> None:
+    by_grid, by_cells, merged = (Tally(("a", "b"), level) for _ in range(3))
+    for part in parts:
+        if part:
+            grid = grid_of(part)
+            by_grid.add(grid)
+            by_cells.add(grid.cells())
+            alone = Tally(("a", "b"), level)
+            alone.add(grid)
+            merged.merge(alone)
+    assert content(by_grid) == content(by_cells) == content(merged)
+
+
+def grid_of(part: list[tuple[int, int, int]]) -> Grid:
+    starts, sizes = sorted({row[0] for row in part}), sorted({row[1:] for row in part})
+    counts = np.zeros((len(starts), len(sizes)), np.int64)
+    for row in part:
+        counts[starts.index(row[0]), sizes.index(row[1:])] += 1
+    return Grid(np.array(starts), np.array(sizes, dtype=np.int64).T, counts)
+
+
 def test_each_width_divides_the_next_and_long_ones_align_with_days() -> None:
     assert all(wide % narrow == 0 for narrow, wide in pairwise(WIDTHS_US))
     day = 86_400_000_000
@@ -116,6 +141,22 @@ def test_a_large_log_keeps_bounded_cells() -> None:
 def test_counting_is_grouping(
     some: list[tuple[int, int, int]], weighted: bool, in_order: bool, width_us: int
 ) -> None:
+    check_counting(some, weighted=weighted, in_order=in_order, width_us=width_us)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10**13), st.integers(0, 9), st.integers(5, 20)), max_size=60),
+    st.sampled_from([10**12, 86_400_000_000]),
+)
+def test_counting_in_a_grid_is_grouping(some: list[tuple[int, int, int]], width_us: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "_ROWS_PER_GRID_START", 0)
+        check_counting(some, weighted=False, in_order=False, width_us=width_us)
+
+
+def check_counting(
+    some: list[tuple[int, int, int]], *, weighted: bool, in_order: bool, width_us: int
+) -> None:
     some = [row for row in some if row[0] > UNTIMED_HOLDOUT]
     some = sorted(some) if in_order else some
     if not some:
@@ -123,7 +164,8 @@ def test_counting_is_grouping(
     table = np.array(some, dtype=np.int64).T
     weights = table[1] + 1 if weighted else None
 
-    cells = count_rows(table[0], width_us, tuple(table[1:]), weights)
+    counted = count_rows(table[0], width_us, tuple(table[1:]), weights)
+    cells = counted.cells() if isinstance(counted, Grid) else counted
 
     expected: Counter[tuple[int, ...]] = Counter()
     for time, a, b in some:

@@ -1,4 +1,4 @@
-"""Cells: how often a size fell into a time bucket, as parallel arrays."""
+"""Cells: how often a size fell into a time bucket, as parallel arrays or as a grid."""
 
 from __future__ import annotations
 
@@ -61,6 +61,22 @@ class Cells:
             return Cells(starts_us, self.sizes, self.counts)
         first = np.flatnonzero(is_first)
         return Cells(starts_us[first], self.sizes[:, first], np.add.reduceat(self.counts, first))
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Counts of each size in each bucket, shape (starts, sizes), 0 where there was none.
+
+    `starts_us` has shape (starts,), `sizes` shape (axes, sizes); every start and size is there once.
+    """
+
+    starts_us: Int64Array
+    sizes: Int64Array
+    counts: Int64Array
+
+    def cells(self) -> Cells:
+        rows, columns = np.nonzero(self.counts)
+        return Cells(self.starts_us[rows], self.sizes[:, columns], self.counts[rows, columns])
 
 
 def packed(columns: Sequence[Int64Array]) -> Int64Array | None:

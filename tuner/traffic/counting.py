@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tuner.traffic.cells import Cells, Int64Array
+from tuner.traffic.cells import Cells, Grid, Int64Array
 
 _DENSE_CELLS_PER_ROW = 4
 _LEAST_DENSE_CELLS = 1 << 16
+_ROWS_PER_GRID_START = 256
+"""Rows for each bucket from which on a grid is worth it: its buckets are added one after another."""
 _LARGEST_KEY = 2**62
 _LARGEST_INT32 = 2**31 - 1
 
@@ -41,10 +43,10 @@ def count_rows(
     sizes: Sequence[Int64Array],
     weights: Int64Array | None,
     span: Span | None = None,
-) -> Cells:
-    """Cells of rows, each row in the bucket of its time; all arrays have shape (rows,), at least one row.
+) -> Cells | Grid:
+    """Counts of rows, each row in the bucket of its time; all arrays have shape (rows,), at least one row.
 
-    A pair of bucket and size may come more than once. `span` is that of the times, if it is known.
+    In cells a pair of bucket and size may come more than once. `span` is that of the times, if it is known.
     """
     codes = _SizeCodes.of(sizes)
     first, last, is_rising = span or span_of(times_us)
@@ -110,13 +112,21 @@ class _SizeCodes:
         return np.asarray(key)
 
     def cells(self, starts_us: Int64Array, codes: Int64Array, counts: Int64Array) -> Cells:
+        return Cells(starts_us, self.sizes(codes), counts)
+
+    def sizes(self, codes: Int64Array) -> Int64Array:
+        """The sizes of codes, shape (axes, codes)."""
         columns: list[Int64Array] = []
         rest = codes.astype(np.int64)
         for least, span in zip(reversed(self.least), reversed(self.spans), strict=True):
             rest, values = _divided(rest, span)
             columns.append(values + least)
-        sizes = np.stack(columns[::-1]) if columns else np.zeros((0, len(codes)), np.int64)
-        return Cells(starts_us, sizes, counts)
+        return np.stack(columns[::-1]) if columns else np.zeros((0, len(codes)), np.int64)
+
+
+def _is_dense(span: int, row_count: int) -> bool:
+    """Whether an array with a place for each code is small enough beside the rows."""
+    return span <= max(_LEAST_DENSE_CELLS, _DENSE_CELLS_PER_ROW * row_count)
 
 
 def _divided(values: Int64Array, by: int) -> tuple[Int64Array, Int64Array]:
@@ -131,7 +141,7 @@ def _counted(
     if weights is not None:
         grouped = pa.table({"code": codes, "weight": weights}).group_by("code").aggregate([("weight", "sum")])
         return grouped["code"].to_numpy(), grouped["weight_sum"].to_numpy()
-    if span <= max(_LEAST_DENSE_CELLS, _DENSE_CELLS_PER_ROW * len(codes)):
+    if _is_dense(span, len(codes)):
         counts = np.bincount(codes)
         found = np.flatnonzero(counts != 0)
         return found, counts[found]
@@ -161,16 +171,22 @@ def _hashed(
     width_us: int,
     sizes: tuple[Sequence[Int64Array], _SizeCodes | None],
     weights: Int64Array | None,
-) -> Cells:
+) -> Cells | Grid:
     """One key for bucket and size where it fits, else the rows as they are, to be grouped later."""
     columns, codes = sizes
     slots = times_us // width_us if width_us > 1 else times_us
     first = int(slots.min())
-    if codes is None or codes.span * (int(slots.max()) - first + 1) > _LARGEST_KEY:
+    slot_count = int(slots.max()) - first + 1
+    if codes is None or codes.span * slot_count > _LARGEST_KEY:
         counts = np.ones(len(slots), np.int64) if weights is None else weights
         return Cells(slots * width_us, np.stack(columns).astype(np.int64), counts)
     code = codes.codes(columns, len(slots)).astype(np.int64)
-    span = codes.span * (int(slots.max()) - first + 1)
-    found, counts = _counted((slots - first) * codes.span + code, span, weights)
+    span = codes.span * slot_count
+    keys = (slots - first) * codes.span + code
+    if weights is None and _is_dense(span, len(keys)) and slot_count * _ROWS_PER_GRID_START <= len(keys):
+        used = np.flatnonzero(np.bincount(code, minlength=codes.span))
+        counts = np.bincount(keys, minlength=span).reshape(slot_count, codes.span).take(used, axis=1)
+        return Grid((np.arange(slot_count) + first) * width_us, codes.sizes(used), counts)
+    found, counts = _counted(keys, span, weights)
     slot, code = _divided(found, codes.span)
     return codes.cells((slot + first) * width_us, code, counts)

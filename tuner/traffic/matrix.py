@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tuner.traffic.cells import Cells, Int64Array
+from tuner.traffic.cells import Cells, Grid, Int64Array
 
 _KEY_BITS = 62
 _LEAST_ROWS = 16
@@ -42,10 +42,22 @@ class CountMatrix:
         return columns
 
     def add(self, starts_us: Int64Array, columns: Int64Array, counts: Int64Array) -> None:
-        """Add counts of sizes in buckets, all of shape (cells,); a pair may occur more than once."""
+        """Add counts of sizes in buckets.
+
+        All of shape (cells,), where a pair may occur more than once; or counts of shape (starts, columns),
+        where a start may, and a column may not.
+        """
         self._starts, rows, _ = _places(self._starts, pa.array(starts_us))
         self._grow(len(self._starts), len(self._keys))
-        np.add.at(self._counts.reshape(-1), rows * self._counts.shape[1] + columns, counts)
+        if counts.ndim == 1:
+            np.add.at(self._counts.reshape(-1), rows * self._counts.shape[1] + columns, counts)
+            return
+        for row, here in zip(rows.tolist(), counts, strict=True):
+            self._counts[row, columns] += here
+
+    def grid(self) -> Grid:
+        """All counts, buckets and sizes in the order in which they came."""
+        return Grid(self.starts_us, self._sizes, self._counts[: len(self._starts), : len(self._keys)])
 
     def rebucket(self, bucket: Callable[[Int64Array], Int64Array]) -> None:
         """Add up the rows whose buckets became one."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.traffic.cells import Cells
+from tuner.traffic.cells import Cells, Grid
 from tuner.traffic.matrix import CountMatrix
 
 Int64Array = NDArray[np.int64]
@@ -50,7 +50,7 @@ class Tally:
 
     axes: tuple[str, ...]
     level: int = 0
-    _list: list[Cells] = field(default_factory=list, init=False)
+    _list: list[Cells | Grid] = field(default_factory=list, init=False)
     _listed: int = field(default=0, init=False)
     _matrix: CountMatrix | None = field(default=None, init=False)
 
@@ -58,17 +58,18 @@ class Tally:
     def width_us(self) -> int:
         return WIDTHS_US[self.level]
 
-    def add(self, cells: Cells) -> None:
-        """Add cells whose starts are times, or starts of buckets no wider than those here."""
-        if not len(cells.counts):
+    def add(self, counts: Cells | Grid) -> None:
+        """Add counts whose starts are times, or starts of buckets no wider than those here."""
+        listed = int(np.count_nonzero(counts.counts))
+        if not listed:
             return
         if self._matrix is not None:
-            columns = self._matrix.columns(cells.sizes)
-            self._keep_bounds(self._matrix, cells.starts_us)
-            self._matrix.add(self.bucket_starts(cells.starts_us), columns, cells.counts)
+            columns = self._matrix.columns(counts.sizes)
+            self._keep_bounds(self._matrix, counts.starts_us)
+            self._matrix.add(self.bucket_starts(counts.starts_us), columns, counts.counts)
             return
-        self._list.append(cells)
-        self._listed += len(cells.counts)
+        self._list.append(counts)
+        self._listed += listed
         if self._listed > 2 * MOST_CELLS:
             if self.level:
                 self._coarsen(self.level)
@@ -84,22 +85,23 @@ class Tally:
         if other._matrix is not None or other.level > self.level:
             self._coarsen(other.level)
         if other._matrix is not None:
-            self.add(other._matrix.cells())
-        for cells in other._list:
-            self.add(cells)
+            self.add(other._matrix.grid())
+        for counts in other._list:
+            self.add(counts)
 
     def cells(self) -> Cells:
         """Each pair of size and bucket once, in order of size, then bucket."""
         self._settle()
         if self._matrix is not None:
             return self._matrix.cells()
-        return Cells.joined(self._list, len(self.axes))
+        return self._listed_cells()
 
     def compacted(self) -> Tally:
         """The same counts in as few cells as there can be, which is how they travel between machines."""
         small = Tally(self.axes, self.level)
-        small._list.append(self.cells())
-        small._listed = len(small._list[0].counts)
+        cells = self.cells()
+        small._list.append(cells)
+        small._listed = len(cells.counts)
         return small
 
     def bucket_starts(self, times_us: Int64Array) -> Int64Array:
@@ -110,11 +112,15 @@ class Tally:
         untimed = times_us <= UNTIMED_HOLDOUT
         return np.where(untimed, times_us, starts) if untimed.any() else starts
 
+    def _listed_cells(self) -> Cells:
+        parts = [part.cells() if isinstance(part, Grid) else part for part in self._list]
+        return Cells.joined(parts, len(self.axes))
+
     def _settle(self) -> None:
         """Group the list; one that stays too long becomes buckets."""
         if not self._list:
             return
-        cells = Cells.joined(self._list, len(self.axes)).in_order()
+        cells = self._listed_cells().in_order()
         cells = cells.merged(self.bucket_starts(cells.starts_us))
         self._list, self._listed = [cells], len(cells.counts)
         if len(cells.counts) > MOST_CELLS:
@@ -127,8 +133,8 @@ class Tally:
         if level > self.level:
             self.level = level
             self._matrix.rebucket(self.bucket_starts)
-        cells, self._list, self._listed = self._list, [], 0
-        for part in cells:
+        parts, self._list, self._listed = self._list, [], 0
+        for part in parts:
             self.add(part)
 
     def _keep_bounds(self, matrix: CountMatrix, starts_us: Int64Array) -> None:
