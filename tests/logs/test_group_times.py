@@ -59,6 +59,7 @@ def test_every_dress_of_time_has_its_span(tmp_path: Path, column: pa.Array) -> N
         pa.array([0, 2**60], pa.timestamp("us")),
         pa.array([1, 2], pa.time64("us")),
         pa.array([None, None], pa.timestamp("us")),
+        pa.array([2**31 + 5, 4 * 10**9], pa.uint32()),  # their bounds look like times before 1970
     ],
 )
 def test_what_is_in_doubt_is_read(tmp_path: Path, column: pa.Array) -> None:

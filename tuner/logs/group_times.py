@@ -131,6 +131,8 @@ class GroupTimes:
 
 def _span(bounds: Bounds, meaning: dict[str, Any], unit: str | None) -> _Span | None:
     """None where the values are no times, or numbers whose unit is in doubt."""
+    if bounds.least < 0 and meaning.get("isSigned") is False:
+        return None  # a number with its highest bit set, which the bounds show as negative
     (first, first_unit), (last, last_unit) = (
         _time(value, meaning, unit) for value in (bounds.least, bounds.largest)
     )
