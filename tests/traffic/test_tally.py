@@ -22,8 +22,8 @@ times = st.integers(0, 10**13) | st.sampled_from([UNTIMED_TUNE, UNTIMED_HOLDOUT]
 rows = st.lists(st.tuples(times, st.integers(0, 40), st.integers(0, 2**31 - 1)), max_size=60)
 
 
-def tallied(*parts: list[tuple[int, int, int]]) -> Tally:
-    tally = Tally(("a", "b"))
+def tallied(*parts: list[tuple[int, int, int]], level: int = 0) -> Tally:
+    tally = Tally(("a", "b"), level)
     for part in parts:
         if part:
             table = np.array(part, dtype=np.int64).T
@@ -56,17 +56,30 @@ def test_merged_tallies_are_one_tally(parts: list[list[tuple[int, int, int]]]) -
 class TestUnderTightBounds:
     """A few rows drive the tally through wider buckets and the matrix."""
 
-    @settings(max_examples=200, deadline=None)
-    @given(st.lists(rows, max_size=6), st.randoms())
-    def test_neither_order_nor_split_changes_the_tally(self, parts: list, random: object) -> None:  # type: ignore[type-arg]
+    @settings(max_examples=300, deadline=None)
+    @given(st.lists(rows, max_size=6), st.randoms(), st.sampled_from([0, 0, 12, 20, 25]))
+    def test_neither_order_nor_split_changes_the_tally(
+        self,
+        parts: list,  # type: ignore[type-arg]
+        random: object,
+        level: int,
+    ) -> None:
         whole = [row for part in parts for row in part]
         shuffled = whole.copy()
         random.shuffle(shuffled)  # type: ignore[attr-defined]
-        merged = Tally(("a", "b"))
+        merged = Tally(("a", "b"), level)
         for part in parts:
-            merged.merge(tallied(part))
+            merged.merge(tallied(part, level=level))
+        one_by_one = tallied(*[[row] for row in shuffled], level=level)
 
-        assert content(tallied(*[[row] for row in shuffled])) == content(tallied(whole)) == content(merged)
+        assert content(one_by_one) == content(tallied(whole, level=level)) == content(merged)
+
+    @pytest.mark.parametrize("level", [0, 12])
+    def test_rows_that_come_again_do_not_widen_buckets(self, level: int) -> None:
+        once = [(min(i, 5) * 1_000_000, i, i) for i in range(7)]
+        known = content(tallied(once, level=level))
+        assert content(tallied(once * 3, level=level))[0] == known[0]
+        assert content(tallied(*[once] * 3, level=level))[0] == known[0]
 
     @given(rows)
     def test_every_row_is_counted_and_its_size_kept(self, some: list[tuple[int, int, int]]) -> None:

@@ -71,8 +71,8 @@ class Tally:
         self._list.append(counts)
         self._listed += listed
         if self._listed > 2 * MOST_CELLS:
-            if self.level:
-                self._coarsen(self.level)
+            if self._is_settled():
+                self._coarsen(0)
             else:
                 self._settle()
 
@@ -111,6 +111,13 @@ class Tally:
         starts = times_us // self.width_us * self.width_us
         untimed = times_us <= UNTIMED_HOLDOUT
         return np.where(untimed, times_us, starts) if untimed.any() else starts
+
+    def _is_settled(self) -> bool:
+        """Whether the list is one grid of buckets as wide as these: nothing in it comes twice."""
+        first = self._list[0]
+        if not isinstance(first, Grid) or len(self._list) > 1:
+            return False
+        return np.array_equal(self.bucket_starts(first.starts_us), first.starts_us)
 
     def _listed_cells(self) -> Cells:
         parts = [part.cells() if isinstance(part, Grid) else part for part in self._list]
