@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.logs.log_files import parquet
+from tests.logs.test_footer import with_footer
 from tuner.logs import bucketed_times
 from tuner.logs.block import Ends
 from tuner.logs.footer import BYTE_COUNT, footer_of
@@ -33,12 +34,12 @@ def found(
 ) -> list[Any] | None:
     """For each run of rows their number, and each time (minutes into May), or the ends of them all."""
     source = find_sources([str(log)]).sources[0]
-    metadata = pq.read_metadata(log)
+    metadata, time_type = pq.read_metadata(log), pq.read_schema(log).field("ts").type
     asked = Wanted(**{"names": ("ts",), "time": "ts", "bucket_us": HOUR_US, **wanted})
     row_counts = [
         (i, metadata.row_group(i).num_rows) for i in groups or tuple(range(metadata.num_row_groups))
     ]
-    times = GroupTimes(footer_of(source), metadata, asked)
+    times = GroupTimes(footer_of(source), metadata, time_type, asked)
     columns = bucketed_times.bucketed_times(source, times, row_counts, pages_may_tell=pages_may_tell)
     return None if columns is None else [told(column) for column in columns]
 
@@ -57,6 +58,12 @@ def log_of(path: Path, at_minutes: list[int], rows_per_page: int = 100, **option
     times = pa.array([MAY_US + minute * MINUTE_US for minute in at_minutes], pa.timestamp("us", "UTC"))
     paged = {"data_page_size": 1, "write_batch_size": rows_per_page}
     return parquet(path, {"ts": times, "seq": [1] * len(times)}, **{**paged, **options})
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of a few rows are worth looking at."""
+    monkeypatch.setattr(bucketed_times, "LEAST_ROWS_PER_PAGE", 1)
 
 
 @pytest.fixture
@@ -150,6 +157,47 @@ def test_a_column_in_which_some_are_missing_is_read(tmp_path: Path) -> None:
     times = pa.array([None, *(MAY_US + minute * MINUTE_US for minute in range(179))], pa.timestamp("us"))
     log = parquet(tmp_path / "a.parquet", {"ts": times}, data_page_size=1, write_batch_size=25)
     assert found(log) is None
+
+
+def test_many_small_pages_are_not_looked_at(three_hours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bucketed_times, "LEAST_ROWS_PER_PAGE", 40)
+    assert found(three_hours) is None
+
+
+def test_no_more_times_are_read_from_pages_than_may_be_in_memory(
+    three_hours: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucketed_times, "MOST_UNREAD", 49)
+    assert found(three_hours) is None
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.duration("us"), pa.opaque(pa.int64(), "a", "b")], ids=["duration", "extension"]
+)
+def test_numbers_that_arrow_reads_as_something_else_are_no_times(tmp_path: Path, kind: pa.DataType) -> None:
+    numbers = pa.array([MAY_US + minute * MINUTE_US for minute in range(180)])
+    paged = {"data_page_size": 1, "write_batch_size": 25}
+    plain = parquet(tmp_path / "plain.parquet", {"ts": numbers}, **paged)
+    if isinstance(kind, pa.BaseExtensionType):
+        dressed = pa.ExtensionArray.from_storage(kind, numbers)
+    else:
+        dressed = numbers.cast(kind)
+    log = parquet(tmp_path / "dressed.parquet", {"ts": dressed}, **paged)
+    assert found(plain) is not None
+    assert found(log) is None
+
+
+def test_an_index_of_no_length_is_passed_over(tmp_path: Path) -> None:
+    log = log_of(tmp_path / "a.parquet", list(range(180)), 25, write_page_index=True)
+    chunk = footer_of(find_sources([str(log)]).sources[0]).chunks(0)[0]
+    assert chunk is not None
+    assert chunk.index is not None
+    start, length = (whole_of(number) for number in chunk.index)
+    place, broken = b"\x16" + start + b"\x15" + length, b"\x16" + start + b"\x15" + whole_of(-5)
+    data = log.read_bytes()
+    assert data.count(place) == 1
+    log.write_bytes(with_footer(data, place, broken))
+    assert found(log) is None  # no page tells its times in front of it, where there is an index
 
 
 def test_a_chunk_that_is_too_large_is_not_held_in_memory(

@@ -24,7 +24,7 @@ MAY_US, JUNE_US = MAY * 10**6, JUNE * 10**6
 def times_of(log: Path, window: tuple[int | None, int | None] = (None, None), **wanted: Any) -> GroupTimes:
     wanted = {"names": ("ts",), "time": "ts", "window": window, **wanted}
     footer = footer_of(find_sources([str(log)]).sources[0])
-    return GroupTimes(footer, pq.read_metadata(log), Wanted(**wanted))
+    return GroupTimes(footer, pq.read_metadata(log), pa.timestamp("us", "UTC"), Wanted(**wanted))
 
 
 @pytest.mark.parametrize(

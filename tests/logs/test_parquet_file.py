@@ -13,11 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.logs.log_files import parquet, read, rejected
-from tuner.logs import parquet_file, stretches
+from tests.logs.test_footer import with_footer
+from tuner.errors import TunerError
+from tuner.logs import bucketed_times, parquet_file, stretches
 from tuner.logs.block import Ends
 from tuner.logs.log_file import Wanted
 from tuner.logs.parquet_file import open_parquet
 from tuner.logs.sources import find_sources
+from tuner.logs.thrift_compact import whole_of
 from tuner.traffic.traffic import Traffic
 
 ROWS, GROUP = 1_200_000, 50_000
@@ -44,6 +47,12 @@ DRESSES = {
     "some null": pa.array([None, *seconds()[1:].tolist()], pa.timestamp("s")),
     "in no order": pa.array(seconds(in_order=False)).cast(pa.timestamp("s", "UTC")),
 }
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of a few rows are worth looking at."""
+    monkeypatch.setattr(bucketed_times, "LEAST_ROWS_PER_PAGE", 1)
 
 
 def both(folder: Path, columns: dict[str, Any], **settings: Any) -> tuple[Traffic, Traffic]:
@@ -149,6 +158,31 @@ def test_damaged_times_that_need_not_be_read_do_no_harm(tmp_path: Path) -> None:
         data[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
     log.write_bytes(bytes(data))
     assert_same(read(log), whole)
+
+
+def test_a_size_column_that_is_too_short_is_damage(tmp_path: Path) -> None:
+    """As it is where Arrow reads it together with the times."""
+    log = parquet(
+        tmp_path / "a.parquet",
+        {"ts": pa.array(seconds()), "seq": SEQ},
+        row_group_size=GROUP,
+        data_page_size=1,
+        write_batch_size=1000,
+    )
+    told = b"\x03seq\x15\x02\x16"  # the path's last name, the codec, the number of values
+    data = log.read_bytes()
+    assert data.count(told + whole_of(GROUP)) == ROWS // GROUP
+    log.write_bytes(with_footer(data, told + whole_of(GROUP), told + whole_of(GROUP // 2)))
+    with pytest.raises(TunerError, match="do not have the same size"):
+        read(log)
+
+
+def test_two_columns_of_one_name_are_told(tmp_path: Path) -> None:
+    log = tmp_path / "a.parquet"
+    names = ["ts", "ts", "seq"]
+    pq.write_table(pa.Table.from_arrays([pa.array([MAY_S]), pa.array([1]), pa.array([7])], names=names), log)
+    with pytest.raises(TunerError, match=r"a\.parquet: cannot be read \(it has several columns 'ts'\)"):
+        read(log)
 
 
 def test_times_are_read_at_once_where_pieces_have_to_be_read_again(

@@ -22,7 +22,8 @@ MAY_US = 1_714_521_600_000_000
 def found(log: Path, span: tuple[int, int] | None = None, **wanted: Any) -> list[Stretch]:
     metadata = pq.read_metadata(log)
     footer = footer_of(find_sources([str(log)]).sources[0])
-    times = GroupTimes(footer, metadata, Wanted(**{"names": ("ts",), "time": "ts", **wanted}))
+    asked = Wanted(**{"names": ("ts",), "time": "ts", **wanted})
+    times = GroupTimes(footer, metadata, pa.timestamp("us", "UTC"), asked)
     return list(stretches(metadata, times, span or (0, metadata.num_row_groups)))
 
 

@@ -22,6 +22,11 @@ from tuner.logs.sources import Source
 LARGEST_CHUNK = 32 << 20
 """Bytes of a column in a row group up to which its pages are looked at; they are held in memory."""
 
+LEAST_ROWS_PER_PAGE = 2000
+"""Rows of a page, on average, from which on looking at its header costs clearly less than unpacking it."""
+MOST_UNREAD = 4 << 20
+"""Rows whose times are read from pages at once, and so are in memory at once."""
+
 _ODD = (*BROKEN, KeyError, OSError, OverflowError, pa.ArrowException)
 """What a damaged file may lead to here; whether it is damaged is for the usual reader to say."""
 
@@ -53,10 +58,10 @@ def bucketed_times(
 ) -> list[Ends | pa.Array] | None:
     """The times of some row groups, given with their numbers of rows, in order.
 
-    None where more than half of the rows have times that must be read. Unless `pages_may_tell`, the footer
-    alone has to show that they are fewer.
+    None where more than half of the rows, or too many, have times that must be read. Unless `pages_may_tell`,
+    the footer alone has to show that they are fewer.
     """
-    most_unread = sum(rows for _, rows in row_counts) // 2
+    most_unread = min(MOST_UNREAD, sum(rows for _, rows in row_counts) // 2)
     try:
         spans = [(group, rows, _span_of(times, group)) for group, rows in row_counts]
         if not pages_may_tell and sum(rows for _, rows, span in spans if span is None) > most_unread:
@@ -117,7 +122,7 @@ def _span_of(times: GroupTimes, group: int) -> StoredSpan | None:
 
 def _paged(file: Any, times: GroupTimes, group: int, row_count: int) -> _Group:
     chunk, bounds = _bounds(times, group)
-    pages = _pages(file, chunk)
+    pages = _pages(file, chunk, 1 + row_count // LEAST_ROWS_PER_PAGE)
     if not _agree(pages.pages, row_count, bounds):
         raise _AllNeeded
     return _Group(tuple((page.row_count, _span_of_page(times, page)) for page in pages.pages), pages)
@@ -132,16 +137,16 @@ def _agree(pages: Sequence[Page], row_count: int, whole: Bounds) -> bool:
     return all(whole.least <= bounds.least and bounds.largest <= whole.largest for bounds in told)
 
 
-def _pages(file: Any, chunk: Chunk) -> ChunkPages:
+def _pages(file: Any, chunk: Chunk, most_pages: int) -> ChunkPages:
     try:
         byte_count = chunk.whole(BYTE_COUNT)
         if not 0 < byte_count <= LARGEST_CHUNK:
             raise _AllNeeded
         index = b""
-        if chunk.index is not None and chunk.index[1] <= LARGEST_CHUNK:
+        if chunk.index is not None and 0 < chunk.index[1] <= LARGEST_CHUNK:
             start, index_bytes = chunk.index
             index = file.read_at(index_bytes, start)
-        return pages_of(chunk, file.read_at(byte_count, chunk.start), index)
+        return pages_of(chunk, file.read_at(byte_count, chunk.start), index, most_pages)
     except _ODD as error:
         raise _AllNeeded from error
 

@@ -40,11 +40,12 @@ class StoredSpan:
 
 
 class GroupTimes:
-    """The times of one file's row groups in the column that is wanted as time."""
+    """The times of one file's row groups in the column wanted as time, which Arrow reads as `time_type`."""
 
-    def __init__(self, footer: Footer, metadata: Any, wanted: Wanted) -> None:
+    def __init__(self, footer: Footer, metadata: Any, time_type: pa.DataType, wanted: Wanted) -> None:
         self._footer = footer
         self._metadata = metadata
+        self._time_type = time_type
         self._wanted = wanted
 
     def is_outside(self, group: int) -> bool:
@@ -70,7 +71,8 @@ class GroupTimes:
     def chunk(self, group: int) -> Chunk | None:
         """The group's times; None where it is not sure that they are whole numbers and none is missing."""
         span = self._spans[group]
-        return None if span is None or span.stored is None else self._chunks[group]
+        is_sure = self._kind is not None and span is not None and span.stored is not None
+        return self._chunks[group] if is_sure else None
 
     @property
     def may_be_null(self) -> bool | None:
@@ -104,14 +106,19 @@ class GroupTimes:
         )
         return described
 
-    @property
-    def _kind(self) -> pa.DataType:
-        """The column's type as far as times depend on it."""
-        if self._meaning["Type"] != "Timestamp":
-            return pa.int64()
-        # Types of before Parquet 2 say nothing of zones, and Arrow reads them as without one.
-        has_zone = self._meaning["isAdjustedToUTC"] and not self._meaning["is_from_converted_type"]
-        return pa.timestamp(_UNITS[self._meaning["timeUnit"]], "UTC" if has_zone else None)
+    @cached_property
+    def _kind(self) -> pa.DataType | None:
+        """The column's type as far as times depend on it; None where Arrow reads it as something else.
+
+        Arrow's own schema decides, which a file may bring along: a duration is stored as a whole number, too.
+        """
+        kind = self._time_type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if self._meaning["Type"] == "Timestamp":
+            unit = _UNITS[self._meaning["timeUnit"]]
+            return pa.timestamp(unit, kind.tz) if pa.types.is_timestamp(kind) else None
+        return pa.int64() if pa.types.is_integer(kind) else None
 
     @cached_property
     def _spans(self) -> list[_Span | None]:

@@ -106,10 +106,10 @@ def _schema_elements(chunk: Chunk, is_optional: bool) -> list[bytes]:
     return [struct_of([name, one_child]), struct_of([(1, *chunk.description[TYPE]), repetition, name])]
 
 
-def pages_of(chunk: Chunk, data: bytes, index: bytes = b"") -> ChunkPages:
+def pages_of(chunk: Chunk, data: bytes, index: bytes = b"", most_pages: int | None = None) -> ChunkPages:
     """Cut a chunk's bytes into pages; bounds come from the index, where the chunk has one.
 
-    Raises one of `footer.BROKEN` where the bytes cannot be followed.
+    Raises one of `footer.BROKEN` where the bytes cannot be followed, or where there are more pages.
     """
     pages: list[Page] = []
     dictionary = None
@@ -122,6 +122,8 @@ def pages_of(chunk: Chunk, data: bytes, index: bytes = b"") -> ChunkPages:
             is_coded = found.encoding in _DICTIONARY_CODED
             pages.append(Page(at, found.end, found.row_count, is_coded, found.bounds))
         at = found.end
+        if most_pages is not None and len(pages) > most_pages:
+            raise ValueError(f"more than {most_pages} pages")
     if index:
         bounds = _bounds_in_index(physical, Compact(index))
         pages = [replace(page, bounds=own) for page, own in zip(pages, bounds, strict=True)]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tuner.errors import DamagedFile
 from tuner.logs.block import Block, Ends
 from tuner.logs.bucketed_times import bucketed_times
 from tuner.logs.file_start import reading
@@ -25,36 +27,69 @@ MOST_IN_VAIN = 2
 whose pages are looked at in vain, and then no more of them are.
 """
 
-_Parts = tuple[Source, Any, Layout, Footer]
-"""A file, its metadata as Arrow has it, its columns, and its footer."""
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What is known of a file since it was opened: Arrow's metadata and schema, its columns, its footer."""
+
+    source: Source
+    metadata: Any
+    schema: pa.Schema
+    layout: Layout
+    footer: Footer
+
+    def times(self, wanted: Wanted) -> GroupTimes:
+        return GroupTimes(self.footer, self.metadata, self._type(wanted.time), wanted)
+
+    def _type(self, name: str | None) -> pa.DataType:
+        """What Arrow reads a column as; null where there is none of this name, or more than one."""
+        inside: Any = self.schema
+        place = self.layout.get(str(name))
+        for key in place.keys if place else ("",):
+            places = inside.get_all_field_indices(key)
+            if len(places) != 1:
+                return pa.null()
+            inside = inside.field(places[0]).type
+        return inside
+
+    def has_several(self, name: str) -> bool:
+        return len(self.schema.get_all_field_indices(self.layout[name].keys[0])) > 1
+
+    def are_as_long(self, names: Sequence[str], groups: Sequence[int]) -> bool:
+        """Whether each of these columns has a value for every row, as far as the footer tells."""
+        paths = {".".join(self.layout[name].keys) for name in names}
+        leaves = [self.metadata.schema.column(i) for i in range(len(self.metadata.schema))]
+        flat = [i for i, leaf in enumerate(leaves) if leaf.path in paths and not leaf.max_repetition_level]
+        row_groups = [self.metadata.row_group(group) for group in groups]
+        return all(group.column(i).num_values == group.num_rows for group in row_groups for i in flat)
 
 
 def open_parquet(source: Source) -> LogFile:
     """Raises DamagedFile where the footer cannot be read."""
     with reading(source), _opened(source, None) as file:
         metadata = file.metadata
-        layout = layout_of_schema(file.schema_arrow)
-        described = file.schema_arrow.metadata or {}
+        schema = file.schema_arrow
+        layout = layout_of_schema(schema)
+    described = schema.metadata or {}
     texts = {key.decode(errors="replace"): value.decode(errors="replace") for key, value in described.items()}
     groups = metadata.num_row_groups
     unit_bytes = source.byte_count / max(1, groups)
-    # Read where the file is opened: times are asked for by a driver that shall not read files.
-    footer = footer_of(source)
-    file_parts = (source, metadata, layout, footer)
+    # Its footer is read where the file is opened: times are asked for by a driver that shall not read files.
+    opened = _File(source, metadata, schema, layout, footer_of(source))
     return LogFile(
         source,
         "parquet",
         layout,
-        partial(_pieces, file_parts),
+        partial(_pieces, opened),
         metadata=texts,
         row_count=metadata.num_rows,
-        time_span=partial(_time_span, footer, metadata),
-        spans=Spans(groups, unit_bytes, partial(_row_groups, file_parts), are_numbered=True),
+        time_span=partial(_time_span, opened),
+        spans=Spans(groups, unit_bytes, partial(_row_groups, opened), are_numbered=True),
     )
 
 
-def _time_span(footer: Footer, metadata: Any, wanted: Wanted) -> tuple[int, int] | None:
-    return GroupTimes(footer, metadata, wanted).span()
+def _time_span(file: _File, wanted: Wanted) -> tuple[int, int] | None:
+    return file.times(wanted).span()
 
 
 def _opened(source: Source, metadata: Any) -> Any:
@@ -80,7 +115,7 @@ class RowGroups:
         return self._pieces()
 
 
-def _row_groups(file: _Parts, wanted: Wanted, start: int, end: int) -> RowGroups:
+def _row_groups(file: _File, wanted: Wanted, start: int, end: int) -> RowGroups:
     return RowGroups(partial(_pieces, file, wanted, (start, end)))
 
 
@@ -92,18 +127,15 @@ class _InVain:
     looked_at: int = 0
 
 
-def _pieces(file: _Parts, wanted: Wanted, span: tuple[int, int] | None = None) -> Iterator[Piece]:
-    source, metadata, layout, footer = file
-    times = GroupTimes(footer, metadata, wanted)
-    in_vain = _InVain()
-    for stretch in stretches(metadata, times, span or (0, metadata.num_row_groups)):
-        blocks = partial(_blocks, (source, metadata, layout), wanted, stretch)
+def _pieces(file: _File, wanted: Wanted, span: tuple[int, int] | None = None) -> Iterator[Piece]:
+    times, in_vain = file.times(wanted), _InVain()
+    for stretch in stretches(file.metadata, times, span or (0, file.metadata.num_row_groups)):
         if stretch.is_outside:
             yield partial(_skipped, stretch)
         elif not wanted.bucket_us or in_vain.read_again >= MOST_IN_VAIN:
-            yield blocks
+            yield partial(_blocks, file, wanted, stretch)
         else:
-            yield partial(_bucketed, (source, metadata, layout), wanted, stretch, times, in_vain)
+            yield partial(_bucketed, file, wanted, stretch, times, in_vain)
 
 
 def _skipped(stretch: Stretch) -> Iterator[Block]:
@@ -111,13 +143,15 @@ def _skipped(stretch: Stretch) -> Iterator[Block]:
 
 
 def _bucketed(
-    file: tuple[Source, Any, Layout], wanted: Wanted, stretch: Stretch, times: GroupTimes, in_vain: _InVain
+    file: _File, wanted: Wanted, stretch: Stretch, times: GroupTimes, in_vain: _InVain
 ) -> Iterator[Block]:
     """The rows of a stretch without the times that need not be read; blocks end where their times do."""
-    source, metadata, _ = file
-    row_counts = [(group, metadata.row_group(group).num_rows) for group in stretch.groups]
+    row_counts = [(group, file.metadata.row_group(group).num_rows) for group in stretch.groups]
     pages_may_tell = in_vain.looked_at < MOST_IN_VAIN
-    columns = bucketed_times(source, times, row_counts, pages_may_tell=pages_may_tell)
+    columns = None
+    # Arrow compares the lengths of columns that it reads together, and the times are none of these.
+    if file.are_as_long(known_names(wanted.names, file.layout), stretch.groups):
+        columns = bucketed_times(file.source, times, row_counts, pages_may_tell=pages_may_tell)
     if columns is None:
         in_vain.looked_at += pages_may_tell
         yield from _blocks(file, wanted, stretch)
@@ -127,16 +161,30 @@ def _bucketed(
         in_vain.read_again += 1
         return _blocks(file, wanted, stretch)
 
+    yield from _with_times(file, wanted, stretch, columns, exact)
+
+
+def _with_times(
+    file: _File, wanted: Wanted, stretch: Stretch, columns: Sequence[Any], exact: Piece
+) -> Iterator[Block]:
     untimed = replace(wanted, names=tuple(name for name in wanted.names if name != wanted.time))
     left = deque(columns)
     for block in _blocks(file, untimed, stretch):
         at = 0
         while at < block.row_count:
+            if not left:
+                raise _of_other_length(file.source)
             here, rest = _cut(left.popleft(), block.row_count - at)
             if rest is not None:
                 left.appendleft(rest)
             yield _part(block, at, {str(wanted.time): here}, exact)
             at += _length(here)
+    if left:
+        raise _of_other_length(file.source)
+
+
+def _of_other_length(source: Source) -> DamagedFile:
+    return DamagedFile(source.name, "cannot be read (columns do not have the same size)")
 
 
 def _part(block: Block, at: int, times: dict[str, Any], exact: Piece) -> Block:
@@ -164,21 +212,25 @@ def _cut(column: Any, row_count: int) -> tuple[Any, Any]:
     return column[:row_count], column[row_count:]
 
 
-def _blocks(file: tuple[Source, Any, Layout], wanted: Wanted, stretch: Stretch) -> Iterator[Block]:
-    source, metadata, layout = file
-    names = known_names(wanted.names, layout)
+def _blocks(file: _File, wanted: Wanted, stretch: Stretch) -> Iterator[Block]:
+    names = known_names(wanted.names, file.layout)
     if not names:
         yield Block({}, stretch.row_count, stretch.first_row)
         return
-    with reading(source), _opened(source, metadata) as opened:
-        paths = [".".join(layout[name].keys) for name in names]
+    for name in names:
+        if file.has_several(name):
+            raise DamagedFile(file.source.name, f"cannot be read (it has several columns '{name}')")
+    with reading(file.source), _opened(file.source, file.metadata) as opened:
+        paths = [".".join(file.layout[name].keys) for name in names]
         batches = opened.iter_batches(BATCH_ROWS, row_groups=stretch.groups, columns=paths, use_threads=False)
-        bytes_per_row = _bytes_per_row(source, metadata)
+        bytes_per_row = _bytes_per_row(file.source, file.metadata)
         first_row = stretch.first_row
         for batch in batches:
-            taken = {name: take_column(batch, layout[name].keys) for name in names}
+            taken = {name: take_column(batch, file.layout[name].keys) for name in names}
             yield Block(taken, batch.num_rows, first_row, byte_count=round(batch.num_rows * bytes_per_row))
             first_row += batch.num_rows
+    if first_row != stretch.first_row + stretch.row_count:
+        raise _of_other_length(file.source)
 
 
 def _bytes_per_row(source: Source, metadata: Any) -> float:
