@@ -24,6 +24,14 @@ class Ends:
     values: pa.Array
     row_count: int
 
+    def __len__(self) -> int:
+        return self.row_count
+
+    def slice(self, offset: int, length: int | None = None) -> Ends:
+        """As that of an Arrow array."""
+        rest = self.row_count - offset
+        return Ends(self.values, rest if length is None else min(rest, length))
+
 
 @dataclass(frozen=True, slots=True)
 class Block:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tuner.errors import DamagedFile
-from tuner.logs.block import Block, Ends
+from tuner.logs.block import Block
 from tuner.logs.bucketed_times import bucketed_times
 from tuner.logs.file_start import reading
 from tuner.logs.footer import Footer, footer_of
@@ -55,13 +55,17 @@ class _File:
     def has_several(self, name: str) -> bool:
         return len(self.schema.get_all_field_indices(self.layout[name].keys[0])) > 1
 
-    def are_as_long(self, names: Sequence[str], groups: Sequence[int]) -> bool:
-        """Whether each of these columns has a value for every row, as far as the footer tells."""
+    def flat_columns(self, names: Sequence[str]) -> tuple[int, ...]:
+        """The places of these columns among the leaves, as far as they have one value a row."""
         paths = {".".join(self.layout[name].keys) for name in names}
         leaves = [self.metadata.schema.column(i) for i in range(len(self.metadata.schema))]
-        flat = [i for i, leaf in enumerate(leaves) if leaf.path in paths and not leaf.max_repetition_level]
+        flat = (leaf.path in paths and not leaf.max_repetition_level for leaf in leaves)
+        return tuple(i for i, is_flat in enumerate(flat) if is_flat)
+
+    def are_as_long(self, columns: Sequence[int], groups: Sequence[int]) -> bool:
+        """Whether each of these leaves has a value for every row, as far as the footer tells."""
         row_groups = [self.metadata.row_group(group) for group in groups]
-        return all(group.column(i).num_values == group.num_rows for group in row_groups for i in flat)
+        return all(group.column(i).num_values == group.num_rows for group in row_groups for i in columns)
 
 
 def open_parquet(source: Source) -> LogFile:
@@ -129,13 +133,17 @@ class _InVain:
 
 def _pieces(file: _File, wanted: Wanted, span: tuple[int, int] | None = None) -> Iterator[Piece]:
     times, in_vain = file.times(wanted), _InVain()
+    flat = file.flat_columns(known_names(wanted.names, file.layout)) if wanted.bucket_us else ()
     for stretch in stretches(file.metadata, times, span or (0, file.metadata.num_row_groups)):
         if stretch.is_outside:
             yield partial(_skipped, stretch)
         elif not wanted.bucket_us or in_vain.read_again >= MOST_IN_VAIN:
             yield partial(_blocks, file, wanted, stretch)
         else:
-            yield partial(_bucketed, file, wanted, stretch, times, in_vain)
+            are_as_long = file.are_as_long(flat, stretch.groups)
+            # Arrow compares the lengths of columns that it reads together, and the times are none of these.
+            bucketed = partial(_bucketed, file, wanted, stretch, times, in_vain)
+            yield bucketed if are_as_long else partial(_blocks, file, wanted, stretch)
 
 
 def _skipped(stretch: Stretch) -> Iterator[Block]:
@@ -148,10 +156,7 @@ def _bucketed(
     """The rows of a stretch without the times that need not be read; blocks end where their times do."""
     row_counts = [(group, file.metadata.row_group(group).num_rows) for group in stretch.groups]
     pages_may_tell = in_vain.looked_at < MOST_IN_VAIN
-    columns = None
-    # Arrow compares the lengths of columns that it reads together, and the times are none of these.
-    if file.are_as_long(known_names(wanted.names, file.layout), stretch.groups):
-        columns = bucketed_times(file.source, times, row_counts, pages_may_tell=pages_may_tell)
+    columns = bucketed_times(file.source, times, row_counts, pages_may_tell=pages_may_tell)
     if columns is None:
         in_vain.looked_at += pages_may_tell
         yield from _blocks(file, wanted, stretch)
@@ -177,8 +182,8 @@ def _with_times(
             here, rest = _cut(left.popleft(), block.row_count - at)
             if rest is not None:
                 left.appendleft(rest)
-            yield _part(block, at, {str(wanted.time): here}, exact)
-            at += _length(here)
+            yield _part(block, at, str(wanted.time), here, exact)
+            at += len(here)
     if left:
         raise _of_other_length(file.source)
 
@@ -187,29 +192,21 @@ def _of_other_length(source: Source) -> DamagedFile:
     return DamagedFile(source.name, "cannot be read (columns do not have the same size)")
 
 
-def _part(block: Block, at: int, times: dict[str, Any], exact: Piece) -> Block:
-    """The rows of a block from one on, as many as these times."""
-    (column,) = times.values()
-    row_count = _length(column)
-    columns = {name: values.slice(at, row_count) for name, values in block.columns.items()}
-    byte_count = round(block.byte_count * (at + row_count) / block.row_count) - round(
-        block.byte_count * at / block.row_count
+def _part(block: Block, at: int, name: str, times: Any, exact: Piece) -> Block:
+    """The rows of a block from one on, as many as there are times, which become the column of this name."""
+    row_count = len(times)
+    columns = {known: values.slice(at, row_count) for known, values in block.columns.items()}
+    byte_count = round(block.byte_count * row_count / block.row_count)
+    return Block(
+        {**columns, name: times}, row_count, block.first_row + at, byte_count=byte_count, exact=exact
     )
-    return Block({**columns, **times}, row_count, block.first_row + at, byte_count=byte_count, exact=exact)
-
-
-def _length(column: Any) -> int:
-    return column.row_count if isinstance(column, Ends) else len(column)
 
 
 def _cut(column: Any, row_count: int) -> tuple[Any, Any]:
     """The first rows of a column of times, no more than so many, and the rest if there is one."""
-    more = _length(column) - row_count
-    if more <= 0:
+    if len(column) <= row_count:
         return column, None
-    if isinstance(column, Ends):
-        return Ends(column.values, row_count), Ends(column.values, more)
-    return column[:row_count], column[row_count:]
+    return column.slice(0, row_count), column.slice(row_count)
 
 
 def _blocks(file: _File, wanted: Wanted, stretch: Stretch) -> Iterator[Block]:
